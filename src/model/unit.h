@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 
 typedef enum { JTN_LANG_C, JTN_LANG_CXX, JTN_LANG_CUDA } jtn_lang;
 
@@ -14,6 +15,7 @@ typedef struct jtn_source {
     char *text;    /* filled at jtn_load for a file */
     size_t size;
     jtn_lang lang;
+    jtn_file_id id; /* of the file as it was read; zero for a text, and when it was changed only just now */
 } jtn_source;
 
 typedef struct jtn_wish { /* a function to make callable */
@@ -35,8 +37,12 @@ struct jtn_unit {
     jtn_list defines;
     char *arch, *target; /* NULL: default */
     bool verbose;
+    char *instance;      /* a template instance asked for by name expression; NULL for the unit itself */
 };
 
 jtn_status jtn__unit_copy(const jtn_unit *unit, jtn_unit **out);
+
+/* Reads the sources that are files and names them: relative to their common folder. NOT_FOUND, IO, ARGUMENT (none). */
+jtn_status jtn__unit_read(jtn_unit *unit);
 
 #endif

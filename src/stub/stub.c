@@ -4,6 +4,7 @@
  * function from the capsule the package publishes, and hands over the path of the file it is part of; everything else is
  * in that file's trailer. Compiled once, when Jitney is built, and linked into every module; it needs nothing but the
  * Python that is already running, and outside of Python it is never called. */
+#define _GNU_SOURCE /* dladdr */
 #include <dlfcn.h>
 #include <stddef.h>
 
