@@ -1,28 +1,46 @@
-/* runtime.h — the one process-wide state: what is open, what is loaded, environment read once. */
+/* runtime.h — the one process-wide state: what is open, what is loaded. */
 #ifndef JTN_RUNTIME_H
 #define JTN_RUNTIME_H
+
+#include <pthread.h>
 
 #include "cache/cache.h"
 #include "call/module.h"
 #include "compile/cxx.h"
 #include "compile/nvrtc.h"
 
+/* A module loaded in this process. The table does not keep it open: the last close takes it out. */
+typedef struct jtn_resident {
+    jtn_digest k1;
+    jtn_module *module;
+} jtn_resident;
+
 struct jtn_runtime {
     int opens;
-    pthread_mutex_t lock;
-    char *search_path, *data_dir, *host_abi;
-    jtn_cache *cache;
-    jtn_nvrtc *nvrtc;       /* NULL until needed; under lock */
-    jtn_cxx *cxx;           /* likewise */
-    jtn_module **modules;   /* loaded in this process, found by first key; references held weakly */
-    jtn_digest *module_keys;
-    size_t module_count, module_capacity;
+    pthread_mutex_t lock;    /* guards everything below it */
+    jtn_digest identity;     /* of this build of the library */
+    char *search_path, *data_dir, *host_abi; /* set at open, never changed */
+    jtn_cache *cache;                        /* likewise */
+    jtn_nvrtc *nvrtc;        /* NULL until needed */
+    jtn_digest nvrtc_identity;
+    jtn_list cuda_headers;
+    jtn_digest cuda_headers_identity;
+    jtn_cxx *cxx;            /* NULL until needed */
+    jtn_digest cxx_identity;
+    jtn_resident *residents;
+    size_t resident_count, resident_capacity;
 };
 
 /* The runtime of the process, or NULL before the first open. */
 jtn_runtime *jtn__runtime(void);
-/* Opened on first use; identities memoised in the cache. */
-jtn_status jtn__runtime_nvrtc(jtn_runtime *rt, jtn_nvrtc **out, jtn_digest *identity);
-jtn_status jtn__runtime_cxx(jtn_runtime *rt, jtn_cxx **out, jtn_digest *identity);
+
+/* The compilers, found on first use, with their identities (memoised in the cache: a warm call opens neither). */
+jtn_status jtn__runtime_nvrtc(jtn_runtime *rt);
+jtn_status jtn__runtime_cxx(jtn_runtime *rt);
+
+/* A module of that first key that is loaded already, retained; NULL when there is none. */
+jtn_module *jtn__runtime_find(jtn_runtime *rt, const jtn_digest *k1);
+/* Enters a module; one that was entered meanwhile under the same key is replaced. */
+jtn_status jtn__runtime_enter(jtn_runtime *rt, const jtn_digest *k1, jtn_module *module);
 
 #endif

@@ -175,7 +175,7 @@ JTN_API const char *jtn_module_name(const jtn_module *mod);
 JTN_API const char *jtn_module_path(const jtn_module *mod); /* of its file, absolute; "" when it was never stored */
 
 /* 1 when the files the module was made of are as they were (a few stats), 0 when one changed or is gone. */
-JTN_API int jtn_module_fresh(const jtn_module *mod);
+JTN_API int jtn_module_fresh(jtn_module *mod);
 
 /* How this module came to be: "built", "disk" or "memory". */
 JTN_API const char *jtn_module_origin(const jtn_module *mod);

@@ -87,6 +87,8 @@ struct jtn_module {
     /* set by load.c: compiles a template instance; NULL when there is no source (a copied file) */
     jtn_status (*instantiate)(jtn_module *module, const char *expression, jtn_module **out);
     jtn_unit *unit;        /* owned copy for instantiate; may be NULL */
+    /* set by the runtime: called by the last jtn__module_release before anything is taken apart; may be NULL */
+    void (*forget)(jtn_module *module);
     jtn_module **instances; /* owned; their functions are found by name */
     size_t instance_count;
 };
@@ -97,6 +99,8 @@ void jtn__module_retain(jtn_module *module);
 void jtn__module_release(jtn_module *module);
 /* Loads the kernel's image if that has not happened; safe from several threads. */
 jtn_status jtn__function_prepare(jtn_function *fn);
+/* The loaded form of image number `image`, loading it if that has not happened; safe from several threads. */
+jtn_status jtn__module_image(jtn_module *module, uint32_t image, jtn_loaded **out);
 /* Adds an instance module's functions to what module finds. Takes the reference. */
 jtn_status jtn__module_adopt(jtn_module *module, jtn_module *instance);
 /* Never compiles; NULL when there is none of that name (names compare with blanks squeezed: "scale<float,4>"). */
