@@ -1,0 +1,7 @@
+// y = a*x + y, element by element: the kernel that the demonstration and the benchmarks launch.
+extern "C" __global__ void axpy(float a, const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] += a * x[i];
+}
