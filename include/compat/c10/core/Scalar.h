@@ -1,0 +1,3 @@
+/* <c10/core/Scalar.h> — as users name it; see jitney/host/torch.h. */
+#pragma once
+#include "jitney/host/torch.h"

@@ -1,0 +1,3 @@
+/* <c10/core/TensorOptions.h> — as users name it; see jitney/host/torch.h. */
+#pragma once
+#include "jitney/host/torch.h"

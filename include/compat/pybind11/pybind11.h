@@ -1,0 +1,3 @@
+/* <pybind11/pybind11.h> — as users name it; see jitney/host/torch.h. */
+#pragma once
+#include "jitney/host/torch.h"

@@ -1,0 +1,3 @@
+/* <torch/extension.h> — as users name it; see jitney/host/torch.h. */
+#pragma once
+#include "jitney/host/torch.h"
