@@ -58,8 +58,10 @@ typedef struct jtn_entry {
     char *path;       /* of the entry's file, absolute; NULL when it lives in memory only */
     jtn_map map;      /* the whole file */
     jtn_view payload; /* into map */
+    jtn_view material; /* the key's story, into map */
     jtn_deps deps;    /* what it was checked against */
     jtn_digest k2;
+    char *private_dir; /* of an entry that could not be stored: removed with it; else NULL */
 } jtn_entry;
 void jtn__entry_deinit(jtn_entry *entry);
 

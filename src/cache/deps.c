@@ -1,0 +1,141 @@
+/* deps.c — the files a result depended on: recorded at the build, checked at every look-up.
+ *
+ * A check is a stat a file. Contents are read only where stat differs from what was recorded, so a touched file or the same
+ * tree checked out elsewhere still hits. An id is recorded only when the file was old enough at the build that a later change
+ * must show in it; otherwise the content is compared every time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cache/cache.h"
+
+/* root/path into buffer; false when the root is unknown here or the path too long. */
+static bool place_of(const jtn_dep *dep, char *const roots[], size_t root_count, char *buffer, size_t size)
+{
+    int length;
+
+    if (dep->root == JTN_ROOT_ABSOLUTE)
+        length = snprintf(buffer, size, "%s", dep->path);
+    else if (dep->root < root_count && roots[dep->root] && roots[dep->root][0])
+        length = snprintf(buffer, size, "%s/%s", roots[dep->root], dep->path);
+    else
+        return false;
+    return length > 0 && (size_t)length < size;
+}
+
+static jtn_status append(jtn_deps *deps, jtn_dep **out)
+{
+    if (deps->count == deps->capacity) {
+        size_t capacity = deps->capacity ? deps->capacity * 2 : 16;
+        jtn_dep *items = jtn__realloc(deps->items, capacity * sizeof *items);
+
+        if (!items)
+            return JTN_ERROR_MEMORY;
+        deps->items = items;
+        deps->capacity = capacity;
+    }
+    *out = &deps->items[deps->count];
+    **out = (jtn_dep){0};
+    return JTN_OK;
+}
+
+static bool has(const jtn_deps *deps, uint32_t root, const char *path)
+{
+    for (size_t i = 0; i < deps->count; i++)
+        if (deps->items[i].root == root && strcmp(deps->items[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+jtn_status jtn__deps_add(jtn_deps *deps, char *const roots[], uint32_t root, const char *path, const jtn_view *content, bool system)
+{
+    char place[4096];
+    jtn_dep *dep;
+    jtn_digest now;
+
+    if (has(deps, root, path))
+        return JTN_OK;
+    JTN_TRY(append(deps, &dep));
+    dep->root = root;
+    dep->system = system;
+    if (!(dep->path = jtn__strdup(path)))
+        return JTN_ERROR_MEMORY;
+    deps->count++;
+    if (!place_of(dep, roots, root == JTN_ROOT_ABSOLUTE ? 0 : root + 1, place, sizeof place))
+        return jtn__fail(JTN_ERROR_INTERNAL, "the header \"%s\" has no place", path);
+    if (jtn__file_id(place, &dep->id) != JTN_OK || jtn__file_id_racy(&dep->id))
+        dep->id = (jtn_file_id){0};
+    if (!content)
+        return jtn__file_digest(place, &dep->digest);
+    jtn__digest_of(content->data, content->size, &dep->digest);
+    if (jtn__file_digest(place, &now) != JTN_OK || !jtn__digest_equal(&now, &dep->digest))
+        dep->id = (jtn_file_id){0}; /* changed since it was used: its id stands for other bytes */
+    return JTN_OK;
+}
+
+jtn_status jtn__deps_add_absent(jtn_deps *deps, uint32_t root, const char *path)
+{
+    jtn_dep *dep;
+
+    if (has(deps, root, path))
+        return JTN_OK;
+    JTN_TRY(append(deps, &dep));
+    dep->root = root;
+    dep->absent = true;
+    if (!(dep->path = jtn__strdup(path)))
+        return JTN_ERROR_MEMORY;
+    deps->count++;
+    return JTN_OK;
+}
+
+void jtn__deps_deinit(jtn_deps *deps)
+{
+    for (size_t i = 0; i < deps->count; i++)
+        jtn__free(deps->items[i].path);
+    jtn__free(deps->items);
+    *deps = (jtn_deps){0};
+}
+
+static bool is_fresh(const jtn_dep *dep, char *const roots[], size_t root_count)
+{
+    char place[4096];
+    jtn_file_id id;
+    jtn_digest digest;
+
+    if (!place_of(dep, roots, root_count, place, sizeof place))
+        return dep->absent;
+    if (dep->absent)
+        return !jtn__file_exists(place);
+    if (jtn__file_id(place, &id) != JTN_OK)
+        return false;
+    if (jtn__file_id_equal(&dep->id, &id))
+        return true;
+    return jtn__file_digest(place, &digest) == JTN_OK && jtn__digest_equal(&digest, &dep->digest);
+}
+
+int jtn__deps_fresh(const jtn_deps *deps, char *const roots[], size_t root_count, bool with_system)
+{
+    for (size_t i = 0; i < deps->count; i++)
+        if ((with_system || !deps->items[i].system) && !is_fresh(&deps->items[i], roots, root_count))
+            return 0;
+    return 1;
+}
+
+void jtn__deps_key(const jtn_digest *k1, const jtn_deps *deps, jtn_digest *k2)
+{
+    jtn_hash hash;
+
+    jtn__hash_init(&hash, NULL);
+    jtn__hash_field(&hash, "first key", k1->bytes, sizeof k1->bytes);
+    for (size_t i = 0; i < deps->count; i++) {
+        const jtn_dep *dep = &deps->items[i];
+
+        if (dep->absent)
+            continue; /* says when to look elsewhere, not what was found */
+        jtn__hash_number(&hash, "root", dep->root);
+        /* where a system header lies is the toolchain's business; its name is enough */
+        jtn__hash_text(&hash, "header", dep->root == JTN_ROOT_ABSOLUTE ? jtn__path_base(dep->path) : dep->path);
+        jtn__hash_field(&hash, "content", dep->digest.bytes, sizeof dep->digest.bytes);
+    }
+    jtn__hash_final(&hash, k2);
+}
