@@ -36,9 +36,11 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&table_lock);
 }
 
-/* The builders were threads of the parent: none of them is here. */
+/* The builders were threads of the parent: none of them is here. Their locks must not be held by this process too. */
 static void after_fork_in_child(void)
 {
+    for (jtn_flight *f = in_flight; f; f = f->next)
+        jtn__lock_drop(&f->lock);
     in_flight = NULL;
     pthread_cond_init(&landed, NULL);
     pthread_mutex_init(&table_lock, NULL);
@@ -67,7 +69,6 @@ static void take_kernel_lock(jtn_cache *cache, jtn_flight *flight)
     char hex[JTN_DIGEST_HEX];
     char *path;
 
-    flight->lock.fd = -1;
     if (cache->mode != JTN_CACHE_WRITE || jtn__disk_prepare(cache) != JTN_OK)
         return;
     jtn__digest_hex(&flight->k1, hex);
@@ -84,6 +85,7 @@ jtn_flight *jtn__flight_enter(jtn_cache *cache, const jtn_digest *k1)
     if (!flight)
         return NULL;
     flight->k1 = *k1;
+    flight->lock.fd = -1;
     pthread_once(&fork_once, watch_forks);
     pthread_mutex_lock(&table_lock);
     while (is_in_flight(k1))
