@@ -336,24 +336,6 @@ static jtn_status refuse_twins(const jtn_artifact *artifact)
 
 /* ---------------------------------------------------------------- both ---- */
 
-static void merge_findings(jtn_findings *to, jtn_findings *from)
-{
-    jtn_finding *items = from->count ? jtn__realloc(to->items, (to->count + from->count) * sizeof *items) : NULL;
-    char *log = jtn__format("%s%s", to->log ? to->log : "", from->log ? from->log : "");
-
-    if (items) {
-        memcpy(items + to->count, from->items, from->count * sizeof *items);
-        to->items = items;
-        to->count += from->count;
-        to->capacity = to->count;
-        from->count = 0;
-    }
-    if (log) {
-        jtn__free(to->log);
-        to->log = log;
-    }
-}
-
 /* Compiles for device and host at the same time. When both fail, the device's failure is the one told: it was first. */
 static jtn_status compile_both(const jtn_build_input *in, jtn_host_build *host, const char *staging, jtn_artifact *artifact,
                                jtn_deps *deps, jtn_findings *findings)
@@ -369,7 +351,7 @@ static jtn_status compile_both(const jtn_build_input *in, jtn_host_build *host, 
         pthread_join(thread, NULL);
     else if (host->source_count && status == JTN_OK)
         host_thread(&arg);
-    merge_findings(findings, &host->findings);
+    jtn__findings_move(findings, &host->findings);
     if (status == JTN_OK && host->status != JTN_OK)
         status = jtn__fail(host->status, "%s", host->message ? host->message : "out of memory");
     return status;

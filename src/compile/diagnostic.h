@@ -24,6 +24,8 @@ typedef jtn_view (*jtn_line_fn)(void *arg, const char *file, int line);
  * text is kept in the log and never lost. map: renames files (staging paths, in-memory names) to the user's; may be NULL. */
 jtn_status jtn__findings_add(jtn_findings *findings, const char *text, const char *(*map)(void *arg, const char *file),
                              jtn_line_fn line, void *arg);
+/* Puts what `from` has behind what `to` has; out of memory, what does not fit stays in `from`. */
+void jtn__findings_move(jtn_findings *to, jtn_findings *from);
 void jtn__findings_deinit(jtn_findings *findings);
 /* The first errors as a person wants to read them: "axpy.cu:7:12: error: …\n<line>\n<caret>\n…and 3 more". Fresh memory. */
 char *jtn__findings_summary(const jtn_findings *findings, size_t most);

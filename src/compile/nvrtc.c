@@ -1,0 +1,551 @@
+/* nvrtc.c — NVRTC by dlopen: program → image, lowered names, log.
+ *
+ * The library is opened at the first compile and never closed: it keeps threads and caches of its own. Its front end runs one compile
+ * at a time whatever one does, so ours stand in line under one lock; the lock is held across fork, so that a child never inherits a
+ * compile half done. */
+#include "compile/nvrtc.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "compile/nvrtc_private.h"
+#include "compile/signature.h"
+
+typedef struct jtn_program_ *nvrtc_program;
+
+/* X(name, parameters): the functions used; all return 0 for success. */
+#define NVRTC_FUNCTIONS(X)                                                                                      \
+    X(nvrtcVersion, (int *major, int *minor))                                                                   \
+    X(nvrtcCreateProgram, (nvrtc_program * program, const char *text, const char *name, int header_count,       \
+                           char *const *headers, char *const *header_names))                                    \
+    X(nvrtcDestroyProgram, (nvrtc_program * program))                                                           \
+    X(nvrtcCompileProgram, (nvrtc_program program, int option_count, const char *const *options))               \
+    X(nvrtcAddNameExpression, (nvrtc_program program, const char *expression))                                  \
+    X(nvrtcGetLoweredName, (nvrtc_program program, const char *expression, const char **lowered))               \
+    X(nvrtcGetProgramLogSize, (nvrtc_program program, size_t *size))                                            \
+    X(nvrtcGetProgramLog, (nvrtc_program program, char *log))                                                   \
+    X(nvrtcGetPTXSize, (nvrtc_program program, size_t *size))                                                   \
+    X(nvrtcGetPTX, (nvrtc_program program, char *ptx))                                                          \
+    X(nvrtcGetCUBINSize, (nvrtc_program program, size_t *size))                                                 \
+    X(nvrtcGetCUBIN, (nvrtc_program program, char *cubin))                                                      \
+    X(nvrtcGetNumSupportedArchs, (int *count))                                                                  \
+    X(nvrtcGetSupportedArchs, (int *archs))
+
+typedef struct jtn_nvrtc_api {
+#define MEMBER(name, parameters) int(*name) parameters;
+    NVRTC_FUNCTIONS(MEMBER)
+#undef MEMBER
+} jtn_nvrtc_api;
+
+struct jtn_nvrtc {
+    char *path;
+    bool opened;
+    jtn_nvrtc_api api;
+};
+
+static pthread_mutex_t compile_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void lock_for_fork(void)
+{
+    pthread_mutex_lock(&compile_lock);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&compile_lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+}
+
+/* ---------------------------------------------------------------- finding ---- */
+
+/* The newest libnvrtc.so.N in a folder; NULL when there is none. The "alt" build beside it is not it. */
+static char *newest_in(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    int best = -1;
+    char name[64] = "";
+
+    while (dir && (entry = readdir(dir))) {
+        int major = 0, used = 0;
+
+        if (strcmp(entry->d_name, "libnvrtc.so") == 0 && best < 0) {
+            best = 0;
+            strcpy(name, entry->d_name);
+        } else if (sscanf(entry->d_name, "libnvrtc.so.%d%n", &major, &used) == 1 && !entry->d_name[used] && major > best) {
+            best = major;
+            snprintf(name, sizeof name, "libnvrtc.so.%d", major);
+        }
+    }
+    if (dir)
+        closedir(dir);
+    return best < 0 ? NULL : jtn__path_join(folder, name);
+}
+
+static char *find_given(const char *given)
+{
+    return jtn__dir_exists(given) ? newest_in(given) : jtn__file_exists(given) ? jtn__strdup(given) : NULL;
+}
+
+/* What the loader itself would find. */
+static char *find_by_loader(void)
+{
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+        void *symbol = library ? dlsym(library, "nvrtcVersion") : NULL;
+        Dl_info info;
+
+        if (symbol && dladdr(symbol, &info))
+            return jtn__strdup(info.dli_fname);
+    }
+    return NULL;
+}
+
+static jtn_status not_found(const char *given, const jtn_list *candidates)
+{
+    jtn_buf places;
+    jtn_status status;
+
+    jtn__buf_init(&places, 0);
+    for (size_t i = 0; i < candidates->count; i++)
+        jtn__buf_printf(&places, "\n    %s", candidates->items[i]);
+    status = jtn__fail(JTN_ERROR_TOOL,
+                       "NVRTC (libnvrtc.so.13 or .12), which compiles CUDA code, was not found%s%s; `pip install nvidia-cuda-nvrtc` "
+                       "brings it, or set JITNEY_NVRTC to the library or its folder. Looked in:%s\n    the loader's path",
+                       given ? ", and JITNEY_NVRTC names no such file or folder: " : "", given ? given : "",
+                       places.failed == JTN_OK && places.data ? places.data : "");
+    jtn__buf_deinit(&places);
+    return status;
+}
+
+jtn_status jtn__nvrtc_find(const char *search_path, jtn_nvrtc **out)
+{
+    const char *given = getenv("JITNEY_NVRTC");
+    jtn_list candidates = {0};
+    char *path = NULL;
+    jtn_nvrtc *nvrtc;
+    jtn_status status = JTN_OK;
+
+    given = given && *given ? given : NULL;
+    if (given) {
+        path = find_given(given);
+    } else {
+        JTN_GO(jtn__cuda_candidates(search_path, true, &candidates));
+        for (size_t i = 0; i < candidates.count && !path; i++)
+            path = newest_in(candidates.items[i]);
+        if (!path)
+            path = find_by_loader();
+    }
+    if (!path) {
+        status = not_found(given, &candidates);
+        goto out;
+    }
+    nvrtc = jtn__alloc(sizeof *nvrtc);
+    if (nvrtc)
+        nvrtc->path = path;
+    else
+        jtn__free(path);
+    status = nvrtc ? JTN_OK : JTN_ERROR_MEMORY;
+    if (nvrtc)
+        *out = nvrtc;
+out:
+    jtn__list_deinit(&candidates);
+    return status;
+}
+
+void jtn__nvrtc_free(jtn_nvrtc *nvrtc)
+{
+    if (!nvrtc)
+        return;
+    jtn__free(nvrtc->path);
+    jtn__free(nvrtc);
+}
+
+const char *jtn__nvrtc_path(const jtn_nvrtc *nvrtc)
+{
+    return nvrtc->path;
+}
+
+/* ---------------------------------------------------------------- identity ---- */
+
+/* The build id in an ELF file's notes; false when there is none. */
+static bool hash_build_id(const jtn_map *map, jtn_hash *hash)
+{
+    const Elf64_Ehdr *header = (const void *)map->data;
+    const Elf64_Phdr *segments;
+
+    if (map->size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > map->size ||
+        header->e_phnum > (map->size - header->e_phoff) / sizeof *segments)
+        return false;
+    segments = (const void *)(map->data + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++) {
+        size_t at = segments[i].p_offset, end = at + segments[i].p_filesz;
+
+        while (segments[i].p_type == PT_NOTE && end <= map->size && at + sizeof(Elf64_Nhdr) <= end) {
+            const Elf64_Nhdr *note = (const void *)(map->data + at);
+            size_t name = at + sizeof *note, value = name + ((note->n_namesz + 3u) & ~3u);
+
+            if (value + note->n_descsz > end)
+                return false;
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(map->data + name, "GNU", 4) == 0) {
+                jtn__hash_field(hash, "build id", map->data + value, note->n_descsz);
+                return true;
+            }
+            at = value + ((note->n_descsz + 3u) & ~3u);
+        }
+    }
+    return false;
+}
+
+jtn_status jtn__nvrtc_identity(const jtn_nvrtc *nvrtc, jtn_digest *out)
+{
+    jtn_hash hash;
+    jtn_map map;
+
+    JTN_TRY(jtn__file_map(nvrtc->path, &map));
+    jtn__hash_init(&hash, NULL);
+    if (!hash_build_id(&map, &hash))
+        jtn__hash_field(&hash, "content", map.data, map.size);
+    jtn__hash_final(&hash, out);
+    jtn__file_unmap(&map);
+    return JTN_OK;
+}
+
+/* ---------------------------------------------------------------- opening ---- */
+
+/* The builtins are looked up by name at the first compile: opened from NVRTC's own folder before, they are the right ones. */
+static void open_builtins(const char *library)
+{
+    char *folder = jtn__path_dir(library);
+    DIR *dir = folder ? opendir(folder) : NULL;
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char *path;
+
+        if (strncmp(entry->d_name, "libnvrtc-builtins.so", 20) != 0 || strstr(entry->d_name, "alt"))
+            continue;
+        path = jtn__path_join(folder, entry->d_name);
+        if (path)
+            dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+        jtn__free(path);
+    }
+    if (dir)
+        closedir(dir);
+    jtn__free(folder);
+}
+
+static jtn_status open_library(jtn_nvrtc *nvrtc)
+{
+    void *library;
+    const char *missing = NULL;
+
+    if (nvrtc->opened)
+        return JTN_OK;
+    pthread_once(&fork_once, watch_forks);
+    open_builtins(nvrtc->path);
+    library = dlopen(nvrtc->path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return jtn__fail(JTN_ERROR_TOOL, "NVRTC is at \"%s\" but cannot be opened: %s", nvrtc->path, dlerror());
+#define FETCH(name, parameters)                                        \
+    if (!(*(void **)&nvrtc->api.name = dlsym(library, #name)))         \
+        missing = #name;
+    NVRTC_FUNCTIONS(FETCH)
+#undef FETCH
+    if (missing)
+        return jtn__fail(JTN_ERROR_TOOL, "NVRTC at \"%s\" is too old: it has no %s; `pip install nvidia-cuda-nvrtc` brings a newer one",
+                         nvrtc->path, missing);
+    nvrtc->opened = true;
+    return JTN_OK;
+}
+
+jtn_status jtn__nvrtc_version(jtn_nvrtc *nvrtc, int *major, int *minor)
+{
+    jtn_status status;
+
+    pthread_mutex_lock(&compile_lock);
+    status = open_library(nvrtc);
+    if (status == JTN_OK && nvrtc->api.nvrtcVersion(major, minor))
+        status = jtn__fail(JTN_ERROR_TOOL, "NVRTC at \"%s\" does not tell its version", nvrtc->path);
+    pthread_mutex_unlock(&compile_lock);
+    return status;
+}
+
+/* ---------------------------------------------------------------- compiling ---- */
+
+/* The lead digits of "sm_90a" must be an architecture NVRTC knows. */
+static jtn_status check_arch(const jtn_nvrtc *nvrtc, const char *arch)
+{
+    int count = 0, archs[64], wanted = atoi(strchr(arch, '_') + 1);
+    jtn_buf known;
+    jtn_status status;
+
+    if (nvrtc->api.nvrtcGetNumSupportedArchs(&count) || count > 64 || nvrtc->api.nvrtcGetSupportedArchs(archs))
+        return JTN_OK; /* let the compile tell */
+    jtn__buf_init(&known, 0);
+    for (int i = 0; i < count; i++) {
+        if (archs[i] == wanted) {
+            jtn__buf_deinit(&known);
+            return JTN_OK;
+        }
+        jtn__buf_printf(&known, "%ssm_%d", i ? ", " : "", archs[i]);
+    }
+    status = jtn__fail(JTN_ERROR_ARGUMENT, "NVRTC at \"%s\" cannot compile for %s; it knows %s", nvrtc->path, arch,
+                       known.data ? known.data : "none");
+    jtn__buf_deinit(&known);
+    return status;
+}
+
+static bool has_option(const jtn_list *options, const char *prefix)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (strncmp(options->items[i], prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+static jtn_status make_options(const jtn_device_job *job, jtn_list *out)
+{
+    JTN_TRY(jtn__list_addf(out, "-arch=%s", job->arch));
+    if (!has_option(job->options, "-std="))
+        JTN_TRY(jtn__list_add(out, "-std=c++17"));
+    JTN_TRY(jtn__list_add(out, "-default-device"));
+    JTN_TRY(jtn__list_add(out, "--no-cache"));
+    JTN_TRY(jtn__list_add(out, "--no-source-include"));
+    JTN_TRY(jtn__list_add(out, "--modify-stack-limit=false"));
+    JTN_TRY(jtn__list_addf(out, "--frandom-seed=%.16s", job->seed));
+    JTN_TRY(jtn__list_add_all(out, job->options));
+    for (size_t i = 0; i < job->include_dirs->count; i++)
+        JTN_TRY(jtn__list_addf(out, "-I%s", job->include_dirs->items[i]));
+    return JTN_OK;
+}
+
+/* An older NVRTC refuses an option of ours by name: it is dropped and the compile tried again. */
+static bool drop_refused(jtn_list *options, const char *log)
+{
+    static const char *const optional[] = {"--no-cache", "--no-source-include", "--modify-stack-limit=false", "--frandom-seed"};
+
+    if (!strstr(log, "nrecognized option"))
+        return false;
+    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
+        for (size_t i = 0; i < options->count; i++)
+            if (strncmp(options->items[i], optional[k], strlen(optional[k])) == 0 && memmem(log, strlen(log), optional[k] + 2, 8)) {
+                jtn__free(options->items[i]);
+                memmove(&options->items[i], &options->items[i + 1], (options->count - i) * sizeof *options->items);
+                options->count--;
+                return true;
+            }
+    return false;
+}
+
+static char *read_log(const jtn_nvrtc_api *api, nvrtc_program program)
+{
+    size_t size = 0;
+    char *log;
+
+    if (api->nvrtcGetProgramLogSize(program, &size) || !(log = jtn__alloc(size + 1)))
+        return jtn__strdup("");
+    api->nvrtcGetProgramLog(program, log);
+    return log;
+}
+
+/* "jtn3/sub/a.h" is the user's sub/a.h. */
+static const char *user_name(void *arg, const char *file)
+{
+    size_t digits;
+
+    if (strncmp(file, "jtn", 3) != 0)
+        return file;
+    digits = strspn(file + 3, "0123456789");
+    return digits && file[3 + digits] == '/' ? file + 4 + digits : file;
+}
+
+static jtn_view line_of(const char *text, int line)
+{
+    for (; line > 1 && text; line--)
+        text = (text = strchr(text, '\n')) ? text + 1 : NULL;
+    return text ? (jtn_view){text, strcspn(text, "\n")} : (jtn_view){NULL, 0};
+}
+
+static jtn_view source_line(void *arg, const char *file, int line)
+{
+    const jtn_device_job *job = arg;
+
+    if (strcmp(file, job->name) == 0)
+        return line_of(job->text, line);
+    for (size_t i = 0; i < job->header_count; i++)
+        if (strcmp(user_name(NULL, job->header_names[i]), file) == 0)
+            return line_of(job->header_texts[i], line);
+    return (jtn_view){NULL, 0};
+}
+
+static jtn_status add_expressions(const jtn_nvrtc_api *api, nvrtc_program program, const jtn_device_job *job)
+{
+    for (size_t i = 0; job->kernels && i < job->kernels->count; i++) {
+        char *probe = jtn__signature_expression(job->kernels->items[i]);
+        int failed = !probe || api->nvrtcAddNameExpression(program, job->kernels->items[i]) || api->nvrtcAddNameExpression(program, probe);
+
+        jtn__free(probe);
+        if (failed)
+            return jtn__fail(JTN_ERROR_COMPILE, "NVRTC refuses the kernel name \"%s\"", job->kernels->items[i]);
+    }
+    for (size_t i = 0; job->globals && i < job->globals->count; i++) {
+        char *expression = jtn__format("&%s", job->globals->items[i]);
+        int failed = !expression || api->nvrtcAddNameExpression(program, expression);
+
+        jtn__free(expression);
+        if (failed)
+            return jtn__fail(JTN_ERROR_COMPILE, "NVRTC refuses the variable name \"%s\"", job->globals->items[i]);
+    }
+    return JTN_OK;
+}
+
+static jtn_status add_lowered(const jtn_nvrtc_api *api, nvrtc_program program, const char *expression, jtn_list *out)
+{
+    const char *lowered = NULL;
+
+    if (!expression)
+        return JTN_ERROR_MEMORY;
+    if (api->nvrtcGetLoweredName(program, expression, &lowered) || !lowered)
+        lowered = "";
+    return jtn__list_add(out, lowered);
+}
+
+static jtn_status take_names(const jtn_nvrtc_api *api, nvrtc_program program, const jtn_device_job *job, jtn_device_result *out)
+{
+    for (size_t i = 0; job->kernels && i < job->kernels->count; i++) {
+        char *probe = jtn__signature_expression(job->kernels->items[i]);
+        jtn_status status = add_lowered(api, program, job->kernels->items[i], &out->lowered);
+
+        if (status == JTN_OK)
+            status = add_lowered(api, program, probe, &out->signatures);
+        jtn__free(probe);
+        JTN_TRY(status);
+    }
+    for (size_t i = 0; job->globals && i < job->globals->count; i++) {
+        char *expression = jtn__format("&%s", job->globals->items[i]);
+        jtn_status status = add_lowered(api, program, expression, &out->global_lowered);
+
+        jtn__free(expression);
+        JTN_TRY(status);
+    }
+    return JTN_OK;
+}
+
+static jtn_status take_image(const jtn_nvrtc_api *api, nvrtc_program program, bool ptx, jtn_device_result *out)
+{
+    size_t size = 0;
+    int failed = ptx ? api->nvrtcGetPTXSize(program, &size) : api->nvrtcGetCUBINSize(program, &size);
+
+    if (failed || size == 0)
+        return jtn__fail(JTN_ERROR_COMPILE, "NVRTC compiled and gave no %s", ptx ? "PTX" : "machine code");
+    if (!(out->image = jtn__alloc(size)))
+        return JTN_ERROR_MEMORY;
+    out->image_size = size;
+    out->is_ptx = ptx;
+    failed = ptx ? api->nvrtcGetPTX(program, out->image) : api->nvrtcGetCUBIN(program, out->image);
+    return failed ? jtn__fail(JTN_ERROR_COMPILE, "NVRTC compiled and does not hand over the result") : JTN_OK;
+}
+
+/* One run of the compiler. *retry: an option of ours was refused and is gone from options. */
+static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const char *text, jtn_list *options, jtn_device_result *out,
+                      jtn_findings *findings, bool *retry)
+{
+    nvrtc_program program = NULL;
+    char *log = NULL;
+    int failed;
+    jtn_status status;
+
+    *retry = false;
+    if (api->nvrtcCreateProgram(&program, text, job->name, (int)job->header_count, job->header_texts, job->header_names))
+        return jtn__fail(JTN_ERROR_COMPILE, "NVRTC refuses to make a program of %s", job->name);
+    JTN_GO(add_expressions(api, program, job));
+    failed = api->nvrtcCompileProgram(program, (int)options->count, (const char *const *)options->items);
+    log = read_log(api, program);
+    if (failed && log && drop_refused(options, log)) {
+        *retry = true;
+        goto out;
+    }
+    if (log && *log)
+        JTN_GO(jtn__findings_add(findings, log, user_name, source_line, (void *)(uintptr_t)job));
+    if (failed) {
+        status = jtn__fail(JTN_ERROR_COMPILE, "%s does not compile:\n%s", job->name, log ? log : "");
+        goto out;
+    }
+    JTN_GO(take_names(api, program, job, out));
+    JTN_GO(take_image(api, program, strncmp(job->arch, "compute", 7) == 0, out));
+out:
+    jtn__free(log);
+    api->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const char *text, jtn_device_result *out, jtn_findings *findings)
+{
+    jtn_list options = {0};
+    bool retry = true;
+    double begin;
+    jtn_status status;
+
+    JTN_TRY(open_library(nvrtc));
+    JTN_TRY(check_arch(nvrtc, job->arch));
+    begin = now();
+    status = make_options(job, &options);
+    while (status == JTN_OK && retry)
+        status = run(&nvrtc->api, job, text, &options, out, findings, &retry);
+    out->seconds = now() - begin;
+    jtn__list_deinit(&options);
+    return status;
+}
+
+jtn_status jtn__nvrtc_compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, jtn_device_result *out, jtn_findings *findings)
+{
+    bool probed = job->kernels && job->kernels->count;
+    char *text = jtn__format("%s%s%s", job->text, probed ? "\n#line 1 \"jitney\"\n" : "", probed ? jtn__signature_probe : "");
+    jtn_device_result result = {0};
+    jtn_status status;
+
+    if (!text)
+        return JTN_ERROR_MEMORY;
+    pthread_mutex_lock(&compile_lock);
+    status = compile(nvrtc, job, text, &result, findings);
+    pthread_mutex_unlock(&compile_lock);
+    jtn__free(text);
+    if (status == JTN_OK)
+        *out = result;
+    else
+        jtn__device_result_deinit(&result);
+    return status;
+}
+
+void jtn__device_result_deinit(jtn_device_result *result)
+{
+    jtn__free(result->image);
+    jtn__list_deinit(&result->lowered);
+    jtn__list_deinit(&result->signatures);
+    jtn__list_deinit(&result->global_lowered);
+    *result = (jtn_device_result){0};
+}
