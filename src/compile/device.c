@@ -58,14 +58,11 @@ static bool holds(const jtn_list *entries, const char *name)
 {
     for (size_t i = 0; i < entries->count; i++) {
         char *found = NULL;
-        jtn_param *params = NULL;
-        size_t count = 0;
         bool same = strcmp(entries->items[i], last_part(name)) == 0;
 
-        if (!same && jtn__signature_of_mangled(entries->items[i], &found, &params, &count) == JTN_OK)
+        if (!same && jtn__mangled_name(entries->items[i], &found) == JTN_OK)
             same = strcmp(found, name) == 0;
         jtn__free(found);
-        jtn__param_list_deinit(params, count);
         if (same)
             return true;
     }

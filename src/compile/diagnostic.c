@@ -207,8 +207,8 @@ static jtn_status add_excerpt(jtn_finding *finding, jtn_view line)
         return JTN_OK; /* both are there */
     if (has_code != is_caret(line) || line.size > 500)
         return JTN_OK;
-    if (has_code && finding->column == 0)
-        finding->column = (int)((const char *)memchr(line.data, '^', line.size) - line.data) + 1;
+    if (has_code && finding->column == 0) /* negative: read off a caret line, whose indent is still to be taken off */
+        finding->column = -((int)((const char *)memchr(line.data, '^', line.size) - line.data) + 1);
     text = jtn__format("%s%s%.*s", finding->excerpt, has_code ? "\n" : "", (int)line.size, line.data);
     if (!text)
         return JTN_ERROR_MEMORY;
@@ -217,14 +217,26 @@ static jtn_status add_excerpt(jtn_finding *finding, jtn_view line)
     return JTN_OK;
 }
 
-/* NVRTC indents code and caret by six blanks that are not the user's. */
-static jtn_view cut_indent(jtn_view line)
+/* NVRTC indents code and caret lines by some blanks that are not the user's: as many as the printed line is longer than the source's. */
+static jtn_status cut_indent(jtn_finding *finding, jtn_view code)
 {
-    size_t size = 0;
+    size_t printed = strcspn(finding->excerpt, "\n");
+    size_t indent = code.data && code.size < printed && memcmp(finding->excerpt + printed - code.size, code.data, code.size) == 0
+                        ? printed - code.size
+                        : 0;
+    char *caret = strchr(finding->excerpt, '\n');
+    char *text;
 
-    while (size < 6 && size < line.size && line.data[size] == ' ')
-        size++;
-    return (jtn_view){line.data + size, line.size - size};
+    if (finding->column < 0)
+        finding->column = -finding->column > (int)indent ? -finding->column - (int)indent : 0;
+    if (!indent || !caret || strlen(caret + 1) < indent)
+        return JTN_OK;
+    text = jtn__format("%.*s\n%s", (int)code.size, code.data, caret + 1 + indent);
+    if (!text)
+        return JTN_ERROR_MEMORY;
+    jtn__free(finding->excerpt);
+    finding->excerpt = text;
+    return JTN_OK;
 }
 
 /* A caret where the compiler printed none, from the source itself. */
@@ -232,7 +244,9 @@ static jtn_status complete(jtn_finding *finding, jtn_line_fn line, void *arg)
 {
     jtn_view code = line ? line(arg, finding->file, finding->line) : (jtn_view){NULL, 0};
 
-    if (finding->excerpt[0] || !code.data || !finding->line)
+    if (finding->excerpt[0])
+        return cut_indent(finding, code);
+    if (!code.data || !finding->line)
         return JTN_OK;
     jtn__free(finding->excerpt);
     if (finding->column > 0 && (size_t)finding->column <= code.size + 1)
@@ -263,7 +277,6 @@ jtn_status jtn__findings_add(jtn_findings *findings, const char *text, const cha
     JTN_TRY(add_log(findings, text));
     for (const char *at = text; *at;) {
         jtn_view one = {at, strcspn(at, "\n")};
-        bool gutter = false;
         jtn_head head;
 
         at += one.size + (at[one.size] == '\n');
@@ -272,10 +285,7 @@ jtn_status jtn__findings_add(jtn_findings *findings, const char *text, const cha
         if (read_head(one, &head)) {
             JTN_TRY(append_finding(findings, &head, map, arg));
         } else if (findings->count > first && one.size) {
-            gutter = cut_gutter(&one);
-            if (!gutter && one.data[0] == ' ')
-                one = cut_indent(one);
-            else if (!gutter)
+            if (!cut_gutter(&one) && one.data[0] != ' ')
                 continue;
             JTN_TRY(add_excerpt(&findings->items[findings->count - 1], one));
         }

@@ -615,3 +615,19 @@ jtn_status jtn__signature_of_mangled(const char *mangled, char **name, jtn_param
     jtn__buf_deinit(&text);
     return status;
 }
+
+jtn_status jtn__mangled_name(const char *mangled, char **name)
+{
+    jtn_demangler d = {.at = mangled, .end = mangled + strlen(mangled)};
+    jtn_status status;
+    jtn_buf text;
+
+    jtn__buf_init(&text, 1 << 16);
+    if (!read_function_name(&d, &text))
+        status = jtn__fail(JTN_ERROR_UNSUPPORTED, "the name of \"%s\" cannot be read", mangled);
+    else
+        status = (*name = jtn__buf_take(&text, NULL)) ? JTN_OK : JTN_ERROR_MEMORY;
+    demangler_deinit(&d);
+    jtn__buf_deinit(&text);
+    return status;
+}

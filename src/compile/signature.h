@@ -16,6 +16,8 @@ jtn_status jtn__signature_parse(const char *lowered, jtn_param **params, size_t 
 /* The parameters out of a kernel's own mangled name ("_Z4axpyfPKfPfi"), for overloads and macros' kernels: sizes of classes are
  * unknown there → UNSUPPORTED. extern "C" names carry none → UNSUPPORTED. */
 jtn_status jtn__signature_of_mangled(const char *mangled, char **name, jtn_param **params, size_t *count);
+/* Only the qualified name out of a mangled function name: "ns::k" of "_ZN2ns1kEPf". UNSUPPORTED for templates and what is not mangled. */
+jtn_status jtn__mangled_name(const char *mangled, char **name);
 /* "float dot(const float *a, const float *b, int n)" → name, return type, parameters. Types: the C scalars in all their spellings,
  * stdint's, size_t, bool, pointers to them, to void, to char (a string), to pointers. ARGUMENT names what was not understood, with
  * a caret. */

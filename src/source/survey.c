@@ -118,13 +118,18 @@ static size_t closing(const jtn_walk *w, size_t open)
     return w->decl_count;
 }
 
-/* Index of the "(" of the parameter list: the first that is not an attribute's. */
+/* Index of the "(" of the parameter list: the first that is not an attribute's. Of a kernel, behind "__global__": what stands before
+ * may be a macro's call that makes another. */
 static size_t parameter_list(const jtn_walk *w)
 {
     static const char *const attributes[] = {"__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__", "alignas",
                                              "__declspec", "__block_size__", "decltype", "noexcept"};
 
-    for (size_t i = 1; i < w->decl_count; i++) {
+    size_t first = w->decl_count;
+
+    while (first > 0 && !is(&w->decl[first - 1], "__global__"))
+        first--;
+    for (size_t i = first ? first : 1; i < w->decl_count; i++) {
         if (!is(&w->decl[i], "("))
             continue;
         if (w->decl[i - 1].kind == JTN_TOKEN_NAME && !is_any(&w->decl[i - 1], attributes, sizeof attributes / sizeof *attributes))
