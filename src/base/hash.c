@@ -100,6 +100,11 @@ void jtn__hash_final(jtn_hash *hash, jtn_digest *out)
     crypto_generichash_final(state_of(hash), out->bytes, sizeof out->bytes);
 }
 
+void jtn__hash_raw(jtn_hash *hash, const void *bytes, size_t size)
+{
+    crypto_generichash_update(state_of(hash), bytes, size);
+}
+
 void jtn__digest_of(const void *bytes, size_t size, jtn_digest *out)
 {
     crypto_generichash(out->bytes, sizeof out->bytes, size ? bytes : (const void *)"", size, NULL, 0);

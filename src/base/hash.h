@@ -25,6 +25,9 @@ void jtn__hash_text(jtn_hash *hash, const char *label, const char *text); /* NUL
 void jtn__hash_number(jtn_hash *hash, const char *label, int64_t number);
 void jtn__hash_final(jtn_hash *hash, jtn_digest *out);
 
+/* For contents read in pieces: init, raw …, final give what jtn__digest_of gives of the whole. */
+void jtn__hash_raw(jtn_hash *hash, const void *bytes, size_t size);
+
 void jtn__digest_of(const void *bytes, size_t size, jtn_digest *out);
 bool jtn__digest_equal(const jtn_digest *a, const jtn_digest *b);
 void jtn__digest_hex(const jtn_digest *digest, char out[JTN_DIGEST_HEX]);

@@ -16,7 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+
+/* How often a quiet child is asked whether it has ended: something it started may hold the pipe open for ever. */
+#define LOOK_MS 200
 
 extern char **environ;
 
@@ -74,15 +78,19 @@ static char **child_environment(void)
 
 static int spawn(const char *program, char *const argv[], const char *cwd, int output, pid_t *pid)
 {
+    static const int reset[] = {SIGPIPE, SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t none;
+    sigset_t none, defaults;
     char **environment = child_environment();
     int error = environment ? 0 : ENOMEM;
 
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
     sigemptyset(&none);
+    sigemptyset(&defaults); /* Python ignores SIGPIPE, servers SIGCHLD: compilers rely on both */
+    for (size_t i = 0; i < sizeof reset / sizeof *reset; i++)
+        sigaddset(&defaults, reset[i]);
     if (!error)
         error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error)
@@ -91,15 +99,48 @@ static int spawn(const char *program, char *const argv[], const char *cwd, int o
         error = posix_spawn_file_actions_adddup2(&actions, output, 2);
     if (!error && cwd)
         error = posix_spawn_file_actions_addchdir_np(&actions, cwd);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
     if (!error)
         error = posix_spawn(pid, program, &actions, &attributes, argv, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     jtn__free(environment);
     return error;
+}
+
+/* A pipe whose ends are none of 0, 1, 2, which the child is going to replace. */
+static int make_pipe(int fds[2])
+{
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        int moved = fds[i] > 2 ? fds[i] : fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+
+        if (moved != fds[i])
+            close(fds[i]);
+        fds[i] = moved;
+    }
+    if (fds[0] >= 0 && fds[1] >= 0)
+        return 0;
+    close(fds[0] >= 0 ? fds[0] : fds[1]);
+    return -1;
+}
+
+/* The program's full path: it is looked up here, not in the folder where it will run. */
+static jtn_status locate(const char *name, char **out)
+{
+    char *found, *here;
+
+    if (jtn__process_find(name, &found) != JTN_OK)
+        return jtn__fail(JTN_ERROR_TOOL, "%s", jtn__error_message());
+    here = found[0] == '/' ? NULL : getcwd(NULL, 0);
+    *out = jtn__path_join(here ? here : "", found);
+    free(here);
+    jtn__free(found);
+    return *out ? JTN_OK : JTN_ERROR_MEMORY;
 }
 
 jtn_status jtn__process_start(char *const argv[], const char *cwd, jtn_process *out)
@@ -109,9 +150,8 @@ jtn_status jtn__process_start(char *const argv[], const char *cwd, jtn_process *
     pid_t pid;
     int error;
 
-    if (jtn__process_find(argv[0], &program) != JTN_OK)
-        return jtn__fail(JTN_ERROR_TOOL, "%s", jtn__error_message());
-    if (pipe2(fds, O_CLOEXEC) != 0) {
+    JTN_TRY(locate(argv[0], &program));
+    if (make_pipe(fds) != 0) {
         jtn__free(program);
         return jtn__fail(JTN_ERROR_IO, "no pipe for the output of \"%s\": %s", argv[0], strerror(errno));
     }
@@ -136,13 +176,22 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* -1: nobody can know, because this process ignores SIGCHLD and the kernel has thrown the answer away. */
 static int reap(pid_t pid)
 {
     int status = 0;
 
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
 }
 
 void jtn__process_kill(jtn_process *process)
@@ -165,33 +214,50 @@ static int drain(int fd, jtn_buf *output)
 
     if (size < 0)
         return errno == EINTR || errno == EAGAIN;
-    if (size > 0 && output && output->size + (size_t)size <= output->ceiling)
-        jtn__buf_put(output, block, (size_t)size);
+    if (size > 0 && output) {
+        size_t room = output->ceiling > output->size ? output->ceiling - output->size : 0;
+
+        jtn__buf_put(output, block, (size_t)size < room ? (size_t)size : room);
+    }
     return size > 0;
 }
 
-jtn_status jtn__process_wait(jtn_process *process, int timeout_ms, jtn_buf *output, int *exit_code)
+/* The rest of the output. False when the time is over. */
+static bool collect(jtn_process *process, int timeout_ms, jtn_buf *output)
 {
     int64_t until = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
     struct pollfd poller = {process->fd, POLLIN, 0};
 
     for (;;) {
-        int64_t left = until == INT64_MAX ? -1 : until - now_ms();
-        int ready;
+        int64_t left = until - now_ms();
+        bool ended = has_ended(process->pid); /* asked first: what it wrote before its end is in the pipe by now */
+        int ready = poll(&poller, 1, ended ? 0 : left < LOOK_MS ? (left < 0 ? 0 : (int)left) : LOOK_MS);
 
-        if (left < 0 && until != INT64_MAX) {
-            jtn__process_kill(process);
-            return jtn__fail(JTN_ERROR_CALL, "a program was stopped after %d ms: it took too long", timeout_ms);
-        }
-        ready = poll(&poller, 1, (int)left);
         if (ready < 0 && errno != EINTR)
-            break;
+            return true;
         if (ready > 0 && !drain(process->fd, output))
-            break;
+            return true;
+        if (ready == 0 && ended)
+            return true;
+        if (left <= 0 && !ended)
+            return false;
     }
-    *exit_code = reap(process->pid);
+}
+
+jtn_status jtn__process_wait(jtn_process *process, int timeout_ms, jtn_buf *output, int *exit_code)
+{
+    int code;
+
+    if (!collect(process, timeout_ms, output)) {
+        jtn__process_kill(process);
+        return jtn__fail(JTN_ERROR_CALL, "a program was stopped after %d ms: it took too long", timeout_ms);
+    }
+    code = reap(process->pid);
     close(process->fd);
     *process = (jtn_process){0, -1};
+    if (code < 0)
+        return jtn__fail(JTN_ERROR_TOOL, "how a program ended cannot be known: this process ignores SIGCHLD; let it be SIG_DFL");
+    *exit_code = code;
     return output ? output->failed : JTN_OK;
 }
 

@@ -15,8 +15,9 @@ typedef struct jtn_process {
 /* Starts argv[0] (looked up in PATH when it has no slash) in folder cwd (NULL: here), in a process group of its own, with
  * standard input empty and LC_ALL=C so that messages are in one language. TOOL when it cannot be started. */
 jtn_status jtn__process_start(char *const argv[], const char *cwd, jtn_process *out);
-/* Collects the output (at most ceiling bytes kept) and the end. exit_code: 0–255, or 128 + signal. Always reaps. On SIGINT
- * in this process, or when *cancel turns true, the group is killed and CALL returned. timeout_ms < 0: none. */
+/* Collects the output (the first `ceiling` bytes are kept) and the end: of the program itself, not of what it left behind in
+ * the background. exit_code: 0–255, or 128 + signal. Always reaps. timeout_ms < 0: none; when it passes, the group is killed
+ * and CALL returned. Signals to this process do not end the wait. */
 jtn_status jtn__process_wait(jtn_process *process, int timeout_ms, jtn_buf *output, int *exit_code);
 void jtn__process_kill(jtn_process *process); /* kills the group and reaps; a finished or absent one is fine */
 /* start + wait. */

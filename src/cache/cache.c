@@ -47,7 +47,7 @@ static void say_why(const jtn_result *result, char *const roots[], size_t root_c
     if (!why || why->size)
         return;
     for (size_t i = 0; i < result->deps.count; i++) {
-        jtn_deps one = {&result->deps.items[i], 1, 1};
+        jtn_deps one = {.items = &result->deps.items[i], .count = 1, .capacity = 1};
 
         if (!jtn__deps_fresh(&one, roots, root_count, true)) {
             jtn__buf_printf(why, "%s %s", one.items->path, one.items->absent ? "is there now" : "has changed");
@@ -80,9 +80,11 @@ jtn_status jtn__cache_get(jtn_cache *cache, const jtn_digest *k1, char *const ro
     jtn_status status = JTN_OK;
 
     *found = false;
-    if (cache->mode == JTN_CACHE_OFF)
+    if (!jtn__disk_trusted(cache))
         return JTN_OK;
     JTN_TRY(read_manifest(cache, k1, &manifest));
+    if (!manifest.count && why)
+        jtn__buf_puts(why, "these sources, options and compilers are new here");
     for (size_t i = 0; i < manifest.count && !*found && status != JTN_ERROR_MEMORY; i++) {
         jtn_result *result = &manifest.results[i];
 
@@ -91,6 +93,8 @@ jtn_status jtn__cache_get(jtn_cache *cache, const jtn_digest *k1, char *const ro
             continue;
         }
         status = open_result(cache, result, out);
+        if (status != JTN_OK && why && !why->size)
+            jtn__buf_puts(why, jtn__error_message());
         if (status == JTN_OK) {
             out->deps = result->deps;
             result->deps = (jtn_deps){0};
@@ -128,14 +132,23 @@ static jtn_status publish(jtn_cache *cache, const char *staging, const char *fol
     return status;
 }
 
-static void sync_folder(const char *path)
+/* The new name is in e/<2>, and e/<2> itself may be new in e. */
+static void sync_parents(const char *folder)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *path = jtn__strdup(folder);
 
-    if (fd >= 0) {
-        (void)!fsync(fd);
-        close(fd);
+    for (int i = 0; path && i < 2; i++) {
+        char *parent = jtn__path_dir(path);
+        int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+        if (fd >= 0) {
+            (void)!fsync(fd);
+            close(fd);
+        }
+        jtn__free(path);
+        path = parent;
     }
+    jtn__free(path);
 }
 
 /* The entry in its place on disk, opened. */
@@ -153,7 +166,7 @@ static jtn_status store_entry(jtn_cache *cache, const jtn_digest *k2, const char
     if (status == JTN_OK)
         status = publish(cache, staging, folder, name, k2);
     if (status == JTN_OK) {
-        sync_folder(folder);
+        sync_parents(folder);
         status = jtn__entry_open(final, out);
     }
     if (staging)
@@ -262,9 +275,11 @@ jtn_status jtn__cache_put(jtn_cache *cache, const jtn_digest *k1, jtn_deps *deps
 
     jtn__buf_init(&bytes, 0);
     jtn__deps_key(k1, deps, &k2);
+    if (deps->unsettled)
+        jtn__log(JTN_LOG_INFO, "jitney: %s: a file changed while it was compiled: this result is not remembered", name);
     JTN_GO(jtn__entry_encode(file_bytes, payload, material, &k2, &bytes));
     all = (jtn_view){bytes.data, bytes.size};
-    if (cache->mode != JTN_CACHE_WRITE || store(cache, k1, &k2, deps, name, all, &entry) != JTN_OK)
+    if (cache->mode != JTN_CACHE_WRITE || deps->unsettled || store(cache, k1, &k2, deps, name, all, &entry) != JTN_OK)
         JTN_GO(keep_private(name, all, &entry));
     entry.deps = *deps;
     *deps = (jtn_deps){0};

@@ -41,7 +41,13 @@ typedef struct jtn_dep {
 typedef struct jtn_deps {
     jtn_dep *items;
     size_t count, capacity;
+    /* When the build began (jtn__deps_now); 0: not said. A file added without its content that changed after that may have been
+     * read before or after the change: the deps are unsettled, and such a result is used but not remembered. */
+    int64_t since_ns;
+    bool unsettled;
 } jtn_deps;
+
+int64_t jtn__deps_now(void); /* for since_ns */
 
 /* Reads and digests root/path now. content: NULL, or the bytes that were really used (then their digest counts and a
  * file that differs by now is left unidentified). */

@@ -5,6 +5,7 @@
  * must show in it; otherwise the content is compared every time. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "cache/cache.h"
@@ -47,29 +48,48 @@ static bool has(const jtn_deps *deps, uint32_t root, const char *path)
     return false;
 }
 
+int64_t jtn__deps_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Identity first, content second: a change between the two shows as another identity the next time. */
+static jtn_status identify(const char *place, const jtn_view *content, jtn_dep *dep)
+{
+    jtn_digest now;
+    jtn_status status = jtn__file_id(place, &dep->id);
+
+    if (!content)
+        return status == JTN_OK ? jtn__file_digest(place, &dep->digest) : status;
+    jtn__digest_of(content->data, content->size, &dep->digest);
+    if (status != JTN_OK || jtn__file_digest(place, &now) != JTN_OK || !jtn__digest_equal(&now, &dep->digest))
+        dep->id = (jtn_file_id){0}; /* changed since it was used: its id stands for other bytes */
+    return JTN_OK;
+}
+
 jtn_status jtn__deps_add(jtn_deps *deps, char *const roots[], uint32_t root, const char *path, const jtn_view *content, bool system)
 {
     char place[4096];
-    jtn_dep *dep;
-    jtn_digest now;
+    jtn_dep dep = {.root = root, .path = (char *)(uintptr_t)path, .system = system}, *added;
+    bool late;
 
     if (has(deps, root, path))
         return JTN_OK;
-    JTN_TRY(append(deps, &dep));
-    dep->root = root;
-    dep->system = system;
-    if (!(dep->path = jtn__strdup(path)))
-        return JTN_ERROR_MEMORY;
-    deps->count++;
-    if (!place_of(dep, roots, root == JTN_ROOT_ABSOLUTE ? 0 : root + 1, place, sizeof place))
+    if (!place_of(&dep, roots, root == JTN_ROOT_ABSOLUTE ? 0 : root + 1, place, sizeof place))
         return jtn__fail(JTN_ERROR_INTERNAL, "the header \"%s\" has no place", path);
-    if (jtn__file_id(place, &dep->id) != JTN_OK || jtn__file_id_racy(&dep->id))
-        dep->id = (jtn_file_id){0};
-    if (!content)
-        return jtn__file_digest(place, &dep->digest);
-    jtn__digest_of(content->data, content->size, &dep->digest);
-    if (jtn__file_digest(place, &now) != JTN_OK || !jtn__digest_equal(&now, &dep->digest))
-        dep->id = (jtn_file_id){0}; /* changed since it was used: its id stands for other bytes */
+    JTN_TRY(identify(place, content, &dep));
+    late = !content && deps->since_ns && (dep.id.mtime_ns > deps->since_ns || dep.id.ctime_ns > deps->since_ns);
+    if (jtn__file_id_racy(&dep.id))
+        dep.id = (jtn_file_id){0};
+    JTN_TRY(append(deps, &added));
+    if (!(dep.path = jtn__strdup(path)))
+        return JTN_ERROR_MEMORY;
+    *added = dep;
+    deps->count++;
+    deps->unsettled |= late;
     return JTN_OK;
 }
 

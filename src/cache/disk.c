@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "cache/private.h"
 
-/* Staging older than this was left by a writer that died; no build takes a day. */
+/* Staging older than this was left by a writer that died; no build takes a day. What is bad is kept as long, to be looked at. */
 #define STALE_S (24 * 3600)
 
 static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -82,6 +82,18 @@ jtn_status jtn__cache_open(const char *dir, jtn_cache_mode mode, jtn_cache **out
     return JTN_OK;
 }
 
+bool jtn__disk_trusted(jtn_cache *cache)
+{
+    if (cache->mode == JTN_CACHE_OFF)
+        return false;
+    if (__atomic_load_n(&cache->trusted, __ATOMIC_ACQUIRE))
+        return true;
+    if (!jtn__dir_exists(cache->dir) || !check_all(cache->dir))
+        return false;
+    __atomic_store_n(&cache->trusted, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
 void jtn__cache_close(jtn_cache *cache)
 {
     if (!cache)
@@ -117,7 +129,7 @@ void jtn__disk_complain(const jtn_cache *cache)
     jtn__log_once("cannot store", "jitney: nothing is stored in the cache \"%s\": %s", cache->dir, jtn__error_message());
 }
 
-/* Removes staging that its writer left behind. */
+/* Removes what is older than a day: staging that its writer left behind, locks long unused, what was set aside. */
 static void reap(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -144,6 +156,7 @@ static void reap(const char *folder)
 static jtn_status make_folders(jtn_cache *cache)
 {
     static const char *const folders[] = {"v1/e", "v1/m", "v1/lock", "v1/tmp", "v1/bad"};
+    enum { FIRST_REAPED = 2 };
     char path[4096];
     bool fits = true;
 
@@ -152,7 +165,7 @@ static jtn_status make_folders(jtn_cache *cache)
         fits = snprintf(path, sizeof path, "%s/%s", cache->dir, folders[i]) < (int)sizeof path;
         if (fits)
             JTN_TRY(jtn__dir_make(path, 0700));
-        if (fits && strcmp(folders[i], "v1/tmp") == 0)
+        if (fits && i >= FIRST_REAPED && !__atomic_load_n(&cache->reaped, __ATOMIC_ACQUIRE))
             reap(path);
     }
     if (!fits)
@@ -169,13 +182,11 @@ jtn_status jtn__disk_prepare(jtn_cache *cache)
 
     if (cache->mode != JTN_CACHE_WRITE)
         return jtn__fail(JTN_ERROR_CACHE, "the cache is %s", cache->mode == JTN_CACHE_READ ? "read-only" : "off");
-    if (__atomic_load_n(&cache->prepared, __ATOMIC_ACQUIRE) && jtn__dir_exists(cache->dir))
-        return JTN_OK;
     status = make_folders(cache);
     if (status == JTN_OK && !check_all(cache->dir))
         status = jtn__fail(JTN_ERROR_CACHE, "the folder is not used, as was said");
     if (status == JTN_OK)
-        __atomic_store_n(&cache->prepared, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&cache->reaped, 1, __ATOMIC_RELEASE);
     else
         jtn__disk_complain(cache);
     return status;

@@ -7,8 +7,11 @@
 struct jtn_cache {
     char *dir; /* as given, absolute */
     jtn_cache_mode mode;
-    int prepared; /* the folders were made; changed atomically */
+    int trusted, reaped; /* the folder was seen to be ours; what dead writers left was removed. Changed atomically */
 };
+
+/* Before any reading: the folder is there and ours. It may have come to be, by whoever, after the cache was opened. */
+bool jtn__disk_trusted(jtn_cache *cache);
 
 /* "<dir>/v1/<kind>/<hex's first two>/<hex>". Fresh memory. */
 char *jtn__disk_place(const jtn_cache *cache, const char *kind, const jtn_digest *name);

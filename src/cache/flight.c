@@ -3,9 +3,11 @@
  * Threads wait on a table in memory; then the one that may build takes the kernel lock of the key. Whoever waited looks the key up
  * again. A lock that is refused, unsupported or lost means that two build the same thing: the first to publish wins, and both are
  * right. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,6 +16,7 @@
 
 /* Longer than any build; then go on alone. */
 #define WAIT_MS (30 * 60 * 1000)
+#define TELL_AFTER_MS 2000
 
 struct jtn_flight {
     jtn_digest k1;
@@ -22,9 +25,20 @@ struct jtn_flight {
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t landed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t landed;
 static jtn_flight *in_flight;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* Waits are told in a clock that nobody sets. */
+static void init_landed(void)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&landed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
 
 static void before_fork(void)
 {
@@ -42,12 +56,13 @@ static void after_fork_in_child(void)
     for (jtn_flight *f = in_flight; f; f = f->next)
         jtn__lock_drop(&f->lock);
     in_flight = NULL;
-    pthread_cond_init(&landed, NULL);
+    init_landed();
     pthread_mutex_init(&table_lock, NULL);
 }
 
 static void watch_forks(void)
 {
+    init_landed();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -62,6 +77,24 @@ static bool is_in_flight(const jtn_digest *k1)
 static void say_waiting(void *arg, const char *holder)
 {
     jtn__log(JTN_LOG_WARNING, "jitney: waiting for %s, which is building the same module", holder);
+}
+
+/* Until no other thread builds k1, with table_lock held; at most WAIT_MS. */
+static void wait_for_threads(const jtn_digest *k1)
+{
+    static const int steps_ms[] = {TELL_AFTER_MS, WAIT_MS - TELL_AFTER_MS};
+
+    for (size_t i = 0; i < sizeof steps_ms / sizeof *steps_ms && is_in_flight(k1); i++) {
+        struct timespec until;
+        int error = 0;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += steps_ms[i] / 1000;
+        while (error != ETIMEDOUT && is_in_flight(k1))
+            error = pthread_cond_timedwait(&landed, &table_lock, &until);
+        if (i == 0 && is_in_flight(k1))
+            say_waiting(NULL, "another thread of this process");
+    }
 }
 
 static void take_kernel_lock(jtn_cache *cache, jtn_flight *flight)
@@ -88,8 +121,7 @@ jtn_flight *jtn__flight_enter(jtn_cache *cache, const jtn_digest *k1)
     flight->lock.fd = -1;
     pthread_once(&fork_once, watch_forks);
     pthread_mutex_lock(&table_lock);
-    while (is_in_flight(k1))
-        pthread_cond_wait(&landed, &table_lock);
+    wait_for_threads(k1);
     flight->next = in_flight;
     in_flight = flight;
     pthread_mutex_unlock(&table_lock);
