@@ -136,8 +136,9 @@ using argument_for = std::conditional_t<std::is_reference_v<A> && !std::is_same_
                                                                                 typename argument<A>::plain>,
                                         view_argument<A>, argument<A>>;
 
+/* run returns a value: a reference result may refer into an argument. */
 template <class F, class R, class... A> struct caller {
-    template <size_t... I> static R run(F &f, [[maybe_unused]] const jtn_value *args, std::index_sequence<I...>)
+    template <size_t... I> static std::decay_t<R> run(F &f, [[maybe_unused]] const jtn_value *args, std::index_sequence<I...>)
     {
         return f(argument_for<A>(args[I]).get()...);
     }
@@ -156,7 +157,7 @@ template <class F, class R, class... A> struct caller {
 /* Plain functions: the target is the address itself. */
 template <class R, class... A> struct caller<R (*)(A...), R, A...> {
     using F = R (*)(A...);
-    template <size_t... I> static R run(F f, [[maybe_unused]] const jtn_value *args, std::index_sequence<I...>)
+    template <size_t... I> static std::decay_t<R> run(F f, [[maybe_unused]] const jtn_value *args, std::index_sequence<I...>)
     {
         return f(argument_for<A>(args[I]).get()...);
     }
