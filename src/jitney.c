@@ -276,6 +276,16 @@ jtn_status jtn_call(jtn_function *fn, const jtn_value *args, size_t count, jtn_v
     return jtn__fail(JTN_ERROR_ARGUMENT, "%s is a kernel: launch it with jtn_launch, which takes a grid", fn->name);
 }
 
+const DLTensor *jtn_tensor_view(const jtn_tensor *tensor)
+{
+    return tensor ? &tensor->dl : NULL;
+}
+
+void jtn_tensor_release(jtn_tensor *tensor)
+{
+    jtn__abi.tensor_release(tensor);
+}
+
 jtn_status jtn_launch(jtn_function *fn, const jtn_launch_config *config, const jtn_value *args, size_t count)
 {
     jtn_launch_config full = {0};

@@ -242,6 +242,10 @@ static inline jtn_value jtn_struct(const void *p, uint32_t size)
  * thread's next jtn_call. Errors: ARGUMENT, CALL (the function threw: jtn_last_error has its text). */
 JTN_API jtn_status jtn_call(jtn_function *fn, const jtn_value *args, size_t count, jtn_value *result);
 
+/* A tensor in a result (JTN_TENSOR) is yours: its data as DLPack has it, valid until you release it. NULL is allowed. */
+JTN_API const DLTensor *jtn_tensor_view(const jtn_tensor *tensor);
+JTN_API void jtn_tensor_release(jtn_tensor *tensor);
+
 typedef struct jtn_launch_config {
     size_t struct_size;
     uint32_t grid[3];      /* blocks; a zero launches nothing and succeeds */
