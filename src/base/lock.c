@@ -88,7 +88,13 @@ void jtn__lock_take(const char *path, int wait_ms, void (*waiting)(void *arg, co
 
 void jtn__lock_drop(jtn_lock *lock)
 {
-    if (lock->fd >= 0)
-        close(lock->fd);
+    struct flock whole = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    if (lock->fd < 0)
+        return;
+    /* Said aloud, not left to close: a child forked meanwhile has the descriptor too. */
+    if (fcntl(lock->fd, F_OFD_SETLK, &whole) != 0)
+        (void)!flock(lock->fd, LOCK_UN);
+    close(lock->fd);
     lock->fd = -1;
 }

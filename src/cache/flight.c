@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -53,8 +54,11 @@ static void after_fork_in_parent(void)
 /* The builders were threads of the parent: none of them is here. Their locks must not be held by this process too. */
 static void after_fork_in_child(void)
 {
-    for (jtn_flight *f = in_flight; f; f = f->next)
-        jtn__lock_drop(&f->lock);
+    for (jtn_flight *f = in_flight; f; f = f->next) {
+        if (f->lock.fd >= 0)
+            close(f->lock.fd); /* not dropped: it is still the parent's */
+        f->lock.fd = -1;
+    }
     in_flight = NULL;
     init_landed();
     pthread_mutex_init(&table_lock, NULL);
