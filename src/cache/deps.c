@@ -3,7 +3,6 @@
  * A check is a stat a file. Contents are read only where stat differs from what was recorded, so a touched file or the same
  * tree checked out elsewhere still hits. An id is recorded only when the file was old enough at the build that a later change
  * must show in it; otherwise the content is compared every time. */
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,15 +12,20 @@
 /* root/path into buffer; false when the root is unknown here or the path too long. */
 static bool place_of(const jtn_dep *dep, char *const roots[], size_t root_count, char *buffer, size_t size)
 {
-    int length;
+    const char *root = "";
+    size_t head, tail = strlen(dep->path);
 
-    if (dep->root == JTN_ROOT_ABSOLUTE)
-        length = snprintf(buffer, size, "%s", dep->path);
-    else if (dep->root < root_count && roots[dep->root] && roots[dep->root][0])
-        length = snprintf(buffer, size, "%s/%s", roots[dep->root], dep->path);
-    else
+    if (dep->root != JTN_ROOT_ABSOLUTE)
+        root = dep->root < root_count && roots[dep->root] ? roots[dep->root] : "";
+    head = strlen(root);
+    if ((dep->root != JTN_ROOT_ABSOLUTE && head == 0) || tail == 0 || head + tail + 2 > size)
         return false;
-    return length > 0 && (size_t)length < size;
+    /* By hand: this runs once for every header of every warm load. */
+    memcpy(buffer, root, head);
+    if (head)
+        buffer[head++] = '/';
+    memcpy(buffer + head, dep->path, tail + 1);
+    return true;
 }
 
 static jtn_status append(jtn_deps *deps, jtn_dep **out)

@@ -69,8 +69,12 @@ jtn_status jtn__manifest_encode(const jtn_digest *k1, const jtn_manifest *manife
 
 static void get_raw(jtn_reader *r, void *out, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
-        ((unsigned char *)out)[i] = jtn__get_u8(r);
+    if (r->bad || size > r->size - r->at) {
+        r->bad = 1;
+        return; /* out is zero from its allocation */
+    }
+    memcpy(out, r->data + r->at, size);
+    r->at += size;
 }
 
 static jtn_status get_text(jtn_reader *r, char **out)
