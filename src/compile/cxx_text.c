@@ -260,7 +260,7 @@ static bool lacks_name(const char *message)
     static const char *const lacks[] = {"is not a member",   "has no member",     "no member named", "does not name a type",
                                         "has not been declared", "was not declared", "no match for",    "no matching",
                                         "No such file",      "file not found",    "undeclared",      "is not a class",
-                                        "does not name a template", "cannot cross to Python"};
+                                        "does not name a template", "invalid operands", "cannot cross to Python"};
     bool place = false, lack = false;
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)

@@ -62,7 +62,7 @@ struct arg {
     arg &none(bool = true) { return *this; }
 };
 
-/* An argument with a default, which stays for as long as the module does. */
+/* An argument with a default, which stays until the module is set up. */
 struct arg_v : arg {
     jtn_value value{JTN_NONE, 0, {}};
     explicit arg_v(const arg &base) : arg(base) {}
@@ -102,6 +102,8 @@ using body_fn = void (*)(void *target, void *call, const jtn_value *args, jtn_va
 struct bound {
     body_fn body;
     void *target;
+    void (*destroy)(void *target); /* NULL for plain functions */
+    bound *next;
 };
 
 /* Called inside a catch block: whatever was thrown becomes the library's error. */
@@ -138,6 +140,7 @@ using argument_for = std::conditional_t<std::is_reference_v<A> && !std::is_same_
 
 /* run returns a value: a reference result may refer into an argument. */
 template <class F, class R, class... A> struct caller {
+    static void destroy(void *target) { delete static_cast<F *>(target); }
     template <size_t... I> static std::decay_t<R> run(F &f, [[maybe_unused]] const jtn_value *args, std::index_sequence<I...>)
     {
         return f(argument_for<A>(args[I]).get()...);
@@ -251,7 +254,7 @@ private:
     };
     bool take(const char *name);
     void add(const char *name, const jitney::extras &more, jitney::body_fn body, void *target,
-             const jitney::type_node *const *types, size_t count);
+             const jitney::type_node *const *types, size_t count, void (*destroy)(void *) = nullptr);
 
     template <class R, class... A> void define(const char *name, const jitney::extras &more, R (*f)(A...))
     {
@@ -266,7 +269,7 @@ private:
     void define_object(const char *name, const jitney::extras &more, F f, R (C::*)(A...))
     {
         using call = jitney::caller<F, R, A...>;
-        add(name, more, &call::body, new F(std::move(f)), jitney::signature<R, A...>::types, sizeof...(A));
+        add(name, more, &call::body, new F(std::move(f)), jitney::signature<R, A...>::types, sizeof...(A), &call::destroy);
     }
     template <class F, class R, class C, class... A>
     void define_object(const char *name, const jitney::extras &more, F f, R (C::*)(A...) const)

@@ -71,7 +71,7 @@ namespace jitney {
 /* The library's table, set by jtn_ext_init before any of the user's functions runs. */
 inline const jtn_abi *abi = nullptr;
 
-/* An allocation for a result, or (call NULL, while a module is set up) one that lives as long as the module. */
+/* An allocation for a result, or (call NULL) for a default or a value of the module: that lives until the module is set up. */
 JTN_RT void *result_alloc(void *call, size_t bytes);
 
 } // namespace jitney
