@@ -7,7 +7,8 @@
 
 #include <jitney/jitney.h>
 
-static const char source[] = "__device__ float x[4], y[4];\n"
+static const char source[] = "__device__ float x[4];\n"
+                             "__device__ float y[4];\n"
                              "extern \"C\" __global__ void fill() { int i = threadIdx.x; x[i] = i; y[i] = 10 * i; }\n"
                              "extern \"C\" __global__ void axpy(float a, const float *x, float *y, int n)\n"
                              "{\n"
