@@ -23,7 +23,8 @@ typedef struct jtn_host_work {
     const jtn_host_job *job;
     jtn_staged *staged;
     jtn_pch pch;
-    bool any_prelude, any_python, own_init, whole_std;
+    bool any_prelude, own_init, whole_std;
+    bool open_symbols; /* Python's or a sanitizer's functions are the process's */
     char *library; /* where the result goes */
     jtn_buf output;
     int exit_code; /* of the last run */
@@ -99,7 +100,7 @@ out:
 }
 
 /* What is linked besides the sources' objects. A function that nobody defines is an error now and not at the load, unless
- * Python's own functions are to be found there. */
+ * the process brings some along. */
 static jtn_status add_link(const jtn_host_work *work, jtn_list *argv)
 {
     const jtn_host_job *job = work->job;
@@ -112,7 +113,7 @@ static jtn_status add_link(const jtn_host_work *work, jtn_list *argv)
     }
     JTN_TRY(jtn__list_add(argv, "-shared"));
     JTN_TRY(jtn__list_add(argv, "-Wl,--gc-sections"));
-    if (!work->any_python)
+    if (!work->open_symbols)
         JTN_TRY(jtn__list_add(argv, "-Wl,-z,defs"));
     for (size_t i = 0; i < job->ldflags->count; i++)
         if (*job->ldflags->items[i])
@@ -325,9 +326,11 @@ static jtn_status prepare(jtn_host_work *work, jtn_cache *cache)
     JTN_TRY(jtn__cxx_stage(job, work->staged));
     for (size_t i = 0; i < job->source_count; i++) {
         work->any_prelude |= work->staged[i].prelude;
-        work->any_python |= mentions(&job->sources[i], "Python.h");
+        work->open_symbols |= mentions(&job->sources[i], "Python.h");
         work->own_init |= mentions(&job->sources[i], "PyMODINIT_FUNC");
     }
+    for (size_t i = 0; i < job->cflags->count; i++)
+        work->open_symbols |= strncmp(job->cflags->items[i], "-fsanitize", 10) == 0;
     if (!work->any_prelude)
         return JTN_OK;
     JTN_TRY(jtn__pch_find(work->cxx, cache, job, &work->pch));

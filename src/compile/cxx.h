@@ -11,6 +11,8 @@ typedef struct jtn_cxx jtn_cxx;
 /* JITNEY_CXX, CXX, c++, g++, clang++: the first that exists. A value may hold arguments ("ccache g++"). A few stats; starts nothing.
  * TOOL: where was looked and the one command that helps (apt install g++). */
 jtn_status jtn__cxx_find(jtn_cxx **out);
+/* Waits for a precompiled header that is being made in the background: it uses the cache, so free before closing that. A
+ * process that never frees waits at its exit, at most 10 s. */
 void jtn__cxx_free(jtn_cxx *cxx);
 const char *jtn__cxx_path(const jtn_cxx *cxx);
 /* Digest over driver, cc1plus (asked of the driver) and assembler/linker by build id or content, and over the C library's version.

@@ -340,8 +340,10 @@ static void *maker(void *arg)
     return NULL;
 }
 
+/* The log's sink may belong to something that is gone by now (Python). */
 static void wait_at_exit(void)
 {
+    jtn__log_level(-1);
     jtn__pch_wait(AT_EXIT_WAIT_MS);
 }
 

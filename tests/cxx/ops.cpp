@@ -84,6 +84,13 @@ std::string halves() {
     return "ok";
 }
 
+namespace everything { // the usings people write do not collide
+using namespace std;
+using namespace torch;
+using namespace at;
+inline optional<Tensor> none() { return nullopt; }
+} // namespace everything
+
 using OptionalTensor = c10::optional<torch::Tensor>;
 std::tuple<std::vector<torch::Tensor>, int, double, std::string, bool>
 types(std::vector<torch::Tensor> list, OptionalTensor none, const std::optional<at::Tensor> &some, std::tuple<int, float> t, at::IntArrayRef d,

@@ -16,11 +16,11 @@ namespace jitney {
 
 namespace c10 {
 
-template <class T> using optional = std::optional<T>;
 using std::in_place;
 using std::make_optional;
 using std::nullopt;
 using std::nullopt_t;
+using std::optional;
 using std::string_view;
 
 /* ---- ScalarType: X(C++ type, name, torch's number, DLPack code, bits, what TypeMeta::name says) ---- */

@@ -1,6 +1,8 @@
 /* test_cxx.c — the host compiler: builds, wishes, odd paths, errors, dependencies, the precompiled header. */
 #include "cxx_support.h"
 
+#include <pthread.h>
+
 static const char *const print_array = "#include <torch/extension.h>\n"
                                        "int count(torch::Tensor t) { return t.numel(); }\n"
                                        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"count\", &count, \"counts\"); }\n";
@@ -323,6 +325,40 @@ static void the_precompiled_header_is_made_once_and_used(void **unused)
     jtn__free(folder);
 }
 
+static void *build_in_a_thread(void *arg)
+{
+    test_build *b = arg;
+
+    return (void *)(intptr_t)test_run(b);
+}
+
+static void threads_build_at_once(void **unused)
+{
+    char *folder = NULL;
+    jtn_cache *cache = NULL;
+    test_build builds[4];
+    pthread_t threads[4];
+
+    assert_int_equal(jtn__dir_make_unique("/tmp", "jtn-pch-", &folder), JTN_OK);
+    assert_int_equal(jtn__cache_open(folder, JTN_CACHE_WRITE, &cache), JTN_OK);
+    for (int i = 0; i < 4; i++) {
+        test_build_init(&builds[i], cache);
+        test_source(&builds[i], "p.cpp", JTN_LANG_CXX, print_array);
+        assert_int_equal(pthread_create(&threads[i], NULL, build_in_a_thread, &builds[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        void *status = NULL;
+
+        pthread_join(threads[i], &status);
+        assert_int_equal((intptr_t)status, JTN_OK);
+    }
+    for (int i = 0; i < 4; i++)
+        test_build_deinit(&builds[i]);
+    jtn__cache_close(cache);
+    jtn__dir_remove(folder);
+    jtn__free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +378,7 @@ int main(void)
         cmocka_unit_test(a_killed_compiler_is_told_as_such),
         cmocka_unit_test(a_compiler_that_makes_nothing_is_an_error),
         cmocka_unit_test(the_precompiled_header_is_made_once_and_used),
+        cmocka_unit_test(threads_build_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
