@@ -132,7 +132,7 @@ static void log_command(const jtn_list *argv)
     for (size_t i = 0; i < argv->count; i++)
         jtn__buf_printf(&line, "%s%s", i ? " " : "", argv->items[i]);
     if (line.failed == JTN_OK)
-        jtn__log(JTN_LOG_DEBUG, "%s", line.data);
+        jtn__log(JTN_LOG_INFO, "%s", line.data);
     jtn__buf_deinit(&line);
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,18 +42,21 @@ typedef struct jtn_making {
 
 /* ---------------------------------------------------------------- finding ---- */
 
-static jtn_status first_key(jtn_cxx *cxx, const char *data_dir, const jtn_list *flags, jtn_digest *k1)
+static void first_key(const jtn_cxx *cxx, const char *data_dir, const jtn_list *flags, jtn_digest *k1)
 {
+    struct utsname machine;
     jtn_hash hash;
 
     jtn__hash_init(&hash, NULL);
     jtn__hash_text(&hash, "format", "pch 1");
+    for (size_t i = 0; i < flags->count; i++) /* a cache may be shared with a machine of another kind */
+        if (strstr(flags->items[i], "=native") && uname(&machine) == 0)
+            jtn__hash_text(&hash, "machine", machine.nodename);
     jtn__hash_field(&hash, "compiler", cxx->identity.bytes, sizeof cxx->identity.bytes);
     jtn__hash_text(&hash, "headers", data_dir);
     for (size_t i = 0; i < flags->count; i++)
         jtn__hash_text(&hash, "flag", flags->items[i]);
     jtn__hash_final(&hash, k1);
-    return JTN_OK;
 }
 
 static void encode(const jtn_making *making, jtn_buf *out)
@@ -142,7 +146,7 @@ jtn_status jtn__pch_find(jtn_cxx *cxx, jtn_cache *cache, const jtn_host_job *job
     if (!cxx->gnu || !cache || jtn__cache_mode(cache) == JTN_CACHE_OFF)
         return JTN_OK;
     JTN_GO(jtn__cxx_pch_flags(job, &flags));
-    JTN_GO(first_key(cxx, job->data_dir, &flags, &k1));
+    first_key(cxx, job->data_dir, &flags, &k1);
     JTN_GO(find(cache, &k1, out));
 out:
     jtn__list_deinit(&flags);
@@ -374,8 +378,12 @@ void jtn__pch_make(jtn_cxx *cxx, jtn_cache *cache, const jtn_host_job *job)
     m->cxx = cxx;
     m->cache = cache;
     m->data_dir = jtn__strdup(job->data_dir);
-    if (!m->data_dir || jtn__cxx_pch_flags(job, &m->flags) != JTN_OK ||
-        first_key(cxx, m->data_dir, &m->flags, &m->k1) != JTN_OK || !begin(m))
+    if (!m->data_dir || jtn__cxx_pch_flags(job, &m->flags) != JTN_OK) {
+        making_free(m);
+        return;
+    }
+    first_key(cxx, m->data_dir, &m->flags, &m->k1);
+    if (!begin(m))
         making_free(m);
 }
 
