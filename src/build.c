@@ -109,6 +109,7 @@ static jtn_status take_deps(jtn_deps *to, jtn_deps *from)
         memcpy(items + to->count, from->items, from->count * sizeof *items);
     to->count += from->count;
     to->capacity = to->count + 1;
+    to->unsettled |= from->unsettled;
     jtn__free(from->items);
     *from = (jtn_deps){0};
     return JTN_OK;
@@ -378,6 +379,7 @@ jtn_status jtn__build(const jtn_build_input *in, jtn_build_output *out, jtn_find
 
     jtn__buf_init(&output.file, 0);
     jtn__buf_init(&output.payload, 0);
+    output.deps.since_ns = jtn__deps_now();
     if (!(artifact.name = jtn__strdup(in->unit->name))) {
         status = JTN_ERROR_MEMORY;
         goto out;

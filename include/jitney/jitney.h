@@ -273,14 +273,15 @@ JTN_API int jtn_gpu_available(jtn_runtime *rt);
 /* The Python bridge makes real builtins of functions. Called with the GIL held, from a process with Python in it.
  * Results are new references to Python objects, or NULL with a Python exception set. */
 
-/* Once, before the others: a dict of the exception classes by name. Returns None. */
-JTN_API void *jtn_python_init(jtn_runtime *rt, void *exceptions);
+/* Once, before the others: a dict of the exception classes by name, and the class "Module" that modules are made of. Returns the
+ * capsule "jitney._import_api", which the package publishes under that name: copied module files look for it. */
+JTN_API void *jtn_python_init(jtn_runtime *rt, void *classes);
 /* A module object with every function of mod; keeps mod open (takes over the caller's reference). */
 JTN_API void *jtn_python_module(jtn_module *mod, const char *import_name);
 /* The object of one function, as the module has it. */
 JTN_API void *jtn_python_function(jtn_module *mod, jtn_function *fn);
-/* What a copied module file calls from its PyInit_…: opens the file and makes the module. */
-JTN_API void *jtn_python_import(const char *path);
+/* What a copied module file calls from its PyInit_…: a module definition that opens the file Python imports from. */
+JTN_API void *jtn_python_import(void);
 
 /* ---------------------------------------------------------------- version ---- */
 

@@ -70,6 +70,8 @@ static bool pack_scalar(const jtn_type *type, const jtn_value *value, void *slot
     bool is_float = type->dtype.code == kDLFloat || type->dtype.code == kDLBfloat;
     unsigned char flag;
 
+    if (type->dtype.code == kDLComplex && value->kind != JTN_BYTES)
+        return false; /* its two numbers as bytes only */
     switch (value->kind) {
     case JTN_INT:
     case JTN_BOOL:
@@ -81,8 +83,10 @@ static bool pack_scalar(const jtn_type *type, const jtn_value *value, void *slot
     case JTN_UINT:
         if (is_float)
             return pack_float(type->dtype, (double)value->as.u, slot);
+        if (type->dtype.code != kDLUInt || type->dtype.bits != 64)
+            return false;
         memcpy(slot, &value->as.u, 8);
-        return type->dtype.code == kDLUInt && type->dtype.bits == 64;
+        return true;
     case JTN_FLOAT:
         if (is_float)
             return pack_float(type->dtype, value->as.d, slot);

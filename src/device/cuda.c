@@ -158,7 +158,12 @@ static void leave(const jtn_driver *cu, bool pushed)
 /* The errors that CUDA says leave the process unusable. */
 static bool is_sticky(CUresult error)
 {
-    return error == 214 || error == 700 || error == 702 || (error >= 709 && error <= 710) || (error >= 714 && error <= 719);
+    static const CUresult list[] = {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911};
+
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i] == error)
+            return true;
+    return false;
 }
 
 /* First of its kind: names the kernel. From then on the device is refused with the same words. */
@@ -332,17 +337,20 @@ static jtn_status get_kernel(jtn_loaded *loaded, const char *lowered, const char
     kernel->next = loaded->kernels;
     loaded->kernels = kernel;
     pthread_mutex_unlock(&loaded->lock);
-    *out = kernel;
     /* where somebody works on the GPU already, the kernel is made ready now rather than at its first launch */
     device = current_device();
     if (cu->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active) {
         bool pushed;
 
-        JTN_TRY(enter(cu, device, &pushed));
-        jtn_status status = make_ready(cu, kernel, device);
+        jtn_status status = enter(cu, device, &pushed);
+
+        if (status != JTN_OK)
+            return status; /* the kernel stays in the image's list, and goes with it */
+        status = make_ready(cu, kernel, device);
         leave(cu, pushed);
-        return status;
+        JTN_TRY(status);
     }
+    *out = kernel;
     return JTN_OK;
 }
 

@@ -211,21 +211,36 @@ static void found_kernel(jtn_walk *w)
 
 /* ---------------------------------------------------------------- variables ---- */
 
-/* The name before the first "=", "[", "{" or ";": "__constant__ float c[4]". */
-static void found_variable(jtn_walk *w)
+static void keep_variable(jtn_walk *w, const jtn_token *token)
 {
-    size_t end = 0;
     jtn_buf name;
 
-    while (end < w->decl_count && !is(&w->decl[end], "=") && !is(&w->decl[end], "[") && !is(&w->decl[end], "("))
-        end++;
-    if (end == 0 || (end < w->decl_count && is(&w->decl[end], "(")) || w->decl[end - 1].kind != JTN_TOKEN_NAME)
-        return;
     jtn__buf_init(&name, 1 << 16);
-    qualify(w, w->decl[end - 1].text, &name);
+    qualify(w, token->text, &name);
     if (name.failed == JTN_OK)
         keep(w, &w->survey->globals, name.data);
     jtn__buf_deinit(&name);
+}
+
+/* The name before each "=", "[" or ",": "__constant__ float a[4], b = 1". A parenthesis before the first makes it a function. */
+static void found_variable(jtn_walk *w)
+{
+    bool named = false; /* this declarator's name is behind us */
+    int depth = 0;
+
+    for (size_t i = 0; i <= w->decl_count; i++) {
+        const jtn_token *t = i < w->decl_count ? &w->decl[i] : NULL;
+        bool ends = !t || (depth == 0 && (is(t, "=") || is(t, "[") || is(t, ",")));
+
+        if (depth == 0 && !named && t && is(t, "("))
+            return;
+        if (ends && !named && i > 0 && w->decl[i - 1].kind == JTN_TOKEN_NAME)
+            keep_variable(w, &w->decl[i - 1]);
+        if (ends)
+            named = t && !is(t, ",");
+        if (t)
+            depth += is_open(t) - is_close(t);
+    }
 }
 
 /* ---------------------------------------------------------------- declarations ---- */

@@ -1,11 +1,9 @@
 /* stub.c — what makes a module's file importable: `import demo` with demo.so copied anywhere.
  *
  * The linker gives jtn_ext_pyinit the name PyInit_<module>. It imports the jitney package, takes the library's import
- * function from the capsule the package publishes, and hands over the path of the file it is part of; everything else is
- * in that file's trailer. Compiled once, when Jitney is built, and linked into every module; it needs nothing but the
- * Python that is already running, and outside of Python it is never called. */
-#define _GNU_SOURCE /* dladdr */
-#include <dlfcn.h>
+ * function from the capsule the package publishes, and returns what that gives: a module definition that opens the file
+ * Python is importing; everything else is in that file's trailer. Compiled once, when Jitney is built, and linked into
+ * every module; it needs nothing but the Python that is already running, and outside of Python it is never called. */
 #include <stddef.h>
 
 #define WEAK __attribute__((weak))
@@ -19,15 +17,12 @@ void *jtn_ext_pyinit(void);
 
 __attribute__((visibility("default"))) void *jtn_ext_pyinit(void)
 {
-    void *(*import_file)(const char *path);
+    void *(*import_file)(void);
     void *package = PyImport_ImportModule("jitney");
-    Dl_info here;
 
     if (!package)
         return NULL; /* "No module named 'jitney'" */
     Py_DecRef(package);
     *(void **)&import_file = PyCapsule_Import("jitney._import_api", 0);
-    if (!import_file || !dladdr((void *)(size_t)jtn_ext_pyinit, &here))
-        return NULL;
-    return import_file(here.dli_fname);
+    return import_file ? import_file() : NULL;
 }
