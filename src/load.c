@@ -346,8 +346,8 @@ out:
     return status;
 }
 
-/* found=false: go on and build. */
-static jtn_status look_up(jtn_loading *load, bool *found, jtn_module **out)
+/* found=false: go on and build. again: behind a wait, where a miss was told already. */
+static jtn_status look_up(jtn_loading *load, bool again, bool *found, jtn_module **out)
 {
     jtn_entry entry = {0};
     jtn_buf why;
@@ -358,7 +358,7 @@ static jtn_status look_up(jtn_loading *load, bool *found, jtn_module **out)
     if (status == JTN_OK && *found) {
         jtn__log(JTN_LOG_INFO, "jitney: %s: found in the cache: %s", load->unit->name, entry.path ? entry.path : "");
         status = make_module(load, &entry, "disk", out);
-    } else if (status == JTN_OK) {
+    } else if (status == JTN_OK && !again) {
         jtn__log(JTN_LOG_INFO, "jitney: %s: not in the cache%s%s", load->unit->name, why.size ? ": " : "", why.size ? why.data : "");
     }
     jtn__entry_deinit(&entry);
@@ -401,7 +401,7 @@ static jtn_status load_under_flight(jtn_loading *load, jtn_module **out)
 
     *out = find_resident(load); /* another thread, while we waited */
     if (!*out && flight)
-        status = look_up(load, &found, out);
+        status = look_up(load, true, &found, out);
     if (status == JTN_OK && !*out)
         status = build_and_store(load, out);
     jtn__flight_leave(flight);
@@ -419,7 +419,7 @@ jtn_status jtn__load(jtn_runtime *rt, const jtn_unit *unit, jtn_module **out)
     JTN_GO(loading_init(rt, unit, &load));
     module = find_resident(&load);
     if (!module)
-        JTN_GO(look_up(&load, &found, &module));
+        JTN_GO(look_up(&load, false, &found, &module));
     if (!module)
         JTN_GO(load_under_flight(&load, &module));
     *out = module;

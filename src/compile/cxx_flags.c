@@ -74,7 +74,7 @@ static jtn_status add_prefix_maps(const jtn_host_job *job, jtn_list *argv)
     if (!strchr(job->data_dir, '='))
         JTN_TRY(jtn__list_addf(argv, "-ffile-prefix-map=%s/=jitney/", job->data_dir));
     for (size_t i = 0; i < job->root_count; i++)
-        if (job->roots[i] && !strchr(job->roots[i], '='))
+        if (job->roots[i] && job->roots[i][0] && !strchr(job->roots[i], '='))
             JTN_TRY(jtn__list_addf(argv, "-ffile-prefix-map=%s/=", job->roots[i]));
     if (!strchr(job->staging, '='))
         JTN_TRY(jtn__list_addf(argv, "-ffile-prefix-map=%s/=", job->staging));

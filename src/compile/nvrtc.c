@@ -326,7 +326,6 @@ static jtn_status make_options(const jtn_device_job *job, jtn_list *out)
         JTN_TRY(jtn__list_add(out, "-std=c++17"));
     JTN_TRY(jtn__list_add(out, "-default-device"));
     JTN_TRY(jtn__list_add(out, "--no-cache"));
-    JTN_TRY(jtn__list_add(out, "--no-source-include"));
     JTN_TRY(jtn__list_add(out, "--modify-stack-limit=false"));
     JTN_TRY(jtn__list_addf(out, "--frandom-seed=%.16s", job->seed));
     JTN_TRY(jtn__list_add_all(out, job->options));
@@ -338,7 +337,7 @@ static jtn_status make_options(const jtn_device_job *job, jtn_list *out)
 /* An older NVRTC refuses an option of ours by name: it is dropped and the compile tried again. */
 static bool drop_refused(jtn_list *options, const char *log)
 {
-    static const char *const optional[] = {"--no-cache", "--no-source-include", "--modify-stack-limit=false", "--frandom-seed"};
+    static const char *const optional[] = {"--no-cache", "--modify-stack-limit=false", "--frandom-seed"};
 
     if (!strstr(log, "nrecognized option"))
         return false;
@@ -364,11 +363,17 @@ static char *read_log(const jtn_nvrtc_api *api, nvrtc_program program)
     return log;
 }
 
+/* NVRTC looks for headers in the folder of the program's name too, where nothing was hashed (for a bare name: the current folder). Its
+ * option against that would also keep toolkit headers from finding their neighbours; a folder that cannot exist does not. */
+#define NOWHERE "/dev/null/"
+
 /* "jtn3/sub/a.h" is the user's sub/a.h. */
 static const char *user_name(void *arg, const char *file)
 {
     size_t digits;
 
+    if (strncmp(file, NOWHERE, sizeof NOWHERE - 1) == 0)
+        file += sizeof NOWHERE - 1;
     if (strncmp(file, "jtn", 3) != 0)
         return file;
     digits = strspn(file + 3, "0123456789");
@@ -467,12 +472,16 @@ static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const
                       jtn_findings *findings, bool *retry)
 {
     nvrtc_program program = NULL;
-    char *log = NULL;
+    char *log = NULL, *name = jtn__format(NOWHERE "%s", job->name);
     int failed;
     jtn_status status;
 
     *retry = false;
-    if (api->nvrtcCreateProgram(&program, text, job->name, (int)job->header_count, job->header_texts, job->header_names))
+    if (!name)
+        return JTN_ERROR_MEMORY;
+    failed = api->nvrtcCreateProgram(&program, text, name, (int)job->header_count, job->header_texts, job->header_names);
+    jtn__free(name);
+    if (failed)
         return jtn__fail(JTN_ERROR_COMPILE, "NVRTC refuses to make a program of %s", job->name);
     JTN_GO(add_expressions(api, program, job));
     failed = api->nvrtcCompileProgram(program, (int)options->count, (const char *const *)options->items);
@@ -524,7 +533,7 @@ static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const cha
 jtn_status jtn__nvrtc_compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, jtn_device_result *out, jtn_findings *findings)
 {
     bool probed = job->kernels && job->kernels->count;
-    char *text = jtn__format("%s%s%s", job->text, probed ? "\n#line 1 \"jitney\"\n" : "", probed ? jtn__signature_probe : "");
+    char *text = jtn__format("#line 1 \"%s\"\n%s%s%s", job->name, job->text, probed ? "\n#line 1 \"jitney\"\n" : "", probed ? jtn__signature_probe : "");
     jtn_device_result result = {0};
     jtn_status status;
 

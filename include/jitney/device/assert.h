@@ -1,0 +1,4 @@
+/* assert.h — nothing to add for device code: NVRTC declares the functions itself. */
+#ifndef JITNEY_DEVICE_ASSERT_H
+#define JITNEY_DEVICE_ASSERT_H
+#endif

@@ -1,0 +1,4 @@
+/* cuda_runtime.h — NVRTC knows the built-in names itself; the toolkit's header is used where there is one. */
+#ifndef JITNEY_DEVICE_CUDA_RUNTIME_H
+#define JITNEY_DEVICE_CUDA_RUNTIME_H
+#endif

@@ -1,0 +1,4 @@
+/* stdio.h — nothing to add for device code: NVRTC declares the functions itself. */
+#ifndef JITNEY_DEVICE_STDIO_H
+#define JITNEY_DEVICE_STDIO_H
+#endif

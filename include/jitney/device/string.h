@@ -1,0 +1,4 @@
+/* string.h — nothing to add for device code: NVRTC declares the functions itself. */
+#ifndef JITNEY_DEVICE_STRING_H
+#define JITNEY_DEVICE_STRING_H
+#endif
