@@ -22,10 +22,24 @@ static double now_s(void)
 
 /* ---- NVRTC ---- */
 
+/* NVRTC looks its builtins up by name: opened from its own folder before, they are found. */
+static void open_builtins(const char *nvrtc_path)
+{
+    static const char *const names[] = {"libnvrtc-builtins.so.13.0", "libnvrtc-builtins.so.13.1", "libnvrtc-builtins.so.13.2"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[4096];
+        const char *slash = strrchr(nvrtc_path, '/');
+
+        snprintf(path, sizeof path, "%.*s/%s", slash ? (int)(slash - nvrtc_path) : 1, slash ? nvrtc_path : ".", names[i]);
+        dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+    }
+}
+
 /* Seconds from text to cubin, the library being open already; the image goes to out_path unless that is NULL. */
 double floor_nvrtc_s(const char *nvrtc_path, const char *source, const char *arch, const char *out_path)
 {
-    void *lib = dlopen(nvrtc_path, RTLD_NOW);
+    void *lib = (open_builtins(nvrtc_path), dlopen(nvrtc_path, RTLD_NOW));
     char arch_option[64];
     const char *options[] = {arch_option, "--no-cache", "-default-device"};
     void *program = NULL;

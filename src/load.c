@@ -140,6 +140,8 @@ static jtn_status collect_roots(jtn_loading *load)
         JTN_GO(path ? jtn__list_add_take(&load->roots, jtn__path_dir(path)) : jtn__list_add(&load->roots, ""));
     }
     JTN_GO(jtn__options_device(&load->unit->cuda_cflags, &options));
+    JTN_GO(jtn__list_add_all(&load->unit->cflags, &options.host)); /* -Xcompiler, -l and kin given among the CUDA flags */
+    JTN_GO(jtn__list_add_all(&load->unit->ldflags, &options.link));
     for (size_t i = 0; i < options.include_dirs.count; i++)
         JTN_GO(jtn__list_add_take(&load->unit->include_dirs, jtn__path_absolute(options.include_dirs.items[i])));
     JTN_GO(jtn__list_add_all(&load->roots, &load->unit->include_dirs));
@@ -202,12 +204,26 @@ static jtn_status instantiate(jtn_module *module, const char *expression, jtn_mo
     return status;
 }
 
+/* Where the GPU is in use already, kernels are made ready now: a lazy first launch can stall behind what runs, and what is wrong with an
+ * image is wrong with the load. */
+static jtn_status prepare_kernels(jtn_module *module)
+{
+    if (module->artifact.kernel_count && module->target->active())
+        for (size_t i = 0; i < module->function_count; i++)
+            JTN_TRY(jtn__function_prepare(module->functions[i]));
+    return JTN_OK;
+}
+
 /* Takes the entry. The module keeps the unit and the roots, to stay checkable and to make template instances later. */
 static jtn_status make_module(jtn_loading *load, jtn_entry *entry, const char *origin, jtn_module **out)
 {
     jtn_module *module = NULL;
 
     JTN_TRY(jtn__module_new(load->rt, entry, jtn__target_cuda(), &module));
+    if (prepare_kernels(module) != JTN_OK) {
+        jtn__module_release(module);
+        return JTN_ERROR_DEVICE;
+    }
     module->origin = origin;
     module->unit = load->unit;
     module->roots = load->roots;

@@ -222,40 +222,58 @@ jtn_runtime *jtn__runtime(void)
 
 /* ---------------------------------------------------------------- compilers ---- */
 
-/* What the library file was when its identity was taken, and the identity. */
-typedef struct jtn_identity_memo {
-    jtn_file_id id;
-    jtn_digest identity;
-} jtn_identity_memo;
-
-/* The build id of a 100 MB library, read once in the life of the cache. */
-static jtn_status identify_nvrtc(jtn_runtime *rt, const jtn_nvrtc *nvrtc, jtn_digest *out)
+/* An identity that is dear to compute, remembered in the cache under what stat says of the files it is of. */
+static jtn_status remember(jtn_runtime *rt, const jtn_digest *ids, jtn_status (*compute)(const void *arg, jtn_digest *out), const void *arg,
+                           jtn_digest *out)
 {
-    const char *path = jtn__nvrtc_path(nvrtc);
-    jtn_identity_memo memo = {0};
-    jtn_digest name;
-    jtn_file_id id;
     jtn_buf bytes;
     bool found = false;
     jtn_status status;
 
-    jtn__digest_of(path, strlen(path), &name);
-    JTN_TRY(jtn__file_id(path, &id));
     jtn__buf_init(&bytes, 0);
-    status = jtn__memo_get(rt->cache, "identity", &name, &bytes, &found);
-    if (status == JTN_OK && found && bytes.size == sizeof memo)
-        memcpy(&memo, bytes.data, sizeof memo);
+    status = jtn__memo_get(rt->cache, "identity", ids, &bytes, &found);
+    found = status == JTN_OK && found && bytes.size == sizeof out->bytes;
+    if (found)
+        memcpy(out->bytes, bytes.data, sizeof out->bytes);
     jtn__buf_deinit(&bytes);
-    if (jtn__file_id_equal(&memo.id, &id)) {
-        *out = memo.identity;
-        return JTN_OK;
-    }
-    memset(&memo, 0, sizeof memo);
-    memo.id = id;
-    JTN_TRY(jtn__nvrtc_identity(nvrtc, &memo.identity));
-    jtn__memo_put(rt->cache, "identity", &name, (jtn_view){(const char *)&memo, sizeof memo});
-    *out = memo.identity;
+    if (found || status != JTN_OK)
+        return status;
+    JTN_TRY(compute(arg, out));
+    jtn__memo_put(rt->cache, "identity", ids, (jtn_view){(const char *)out->bytes, sizeof out->bytes});
     return JTN_OK;
+}
+
+static jtn_status compute_nvrtc(const void *arg, jtn_digest *out)
+{
+    return jtn__nvrtc_identity(arg, out);
+}
+
+static jtn_status compute_headers(const void *arg, jtn_digest *out)
+{
+    return jtn__cuda_headers_identity(arg, out);
+}
+
+static jtn_status identify_nvrtc(jtn_runtime *rt, const jtn_nvrtc *nvrtc)
+{
+    const char *path = jtn__nvrtc_path(nvrtc);
+    jtn_file_id id;
+    jtn_digest ids;
+    jtn_hash hash;
+
+    JTN_TRY(jtn__file_id(path, &id));
+    jtn__hash_init(&hash, NULL);
+    jtn__hash_text(&hash, "nvrtc", path);
+    jtn__hash_field(&hash, "id", &id, sizeof id);
+    jtn__hash_final(&hash, &ids);
+    return remember(rt, &ids, compute_nvrtc, nvrtc, &rt->nvrtc_identity);
+}
+
+static jtn_status identify_headers(jtn_runtime *rt)
+{
+    jtn_digest ids;
+
+    JTN_TRY(jtn__cuda_headers_ids(&rt->cuda_headers, &ids));
+    return remember(rt, &ids, compute_headers, &rt->cuda_headers, &rt->cuda_headers_identity);
 }
 
 static jtn_status open_nvrtc(jtn_runtime *rt)
@@ -264,10 +282,10 @@ static jtn_status open_nvrtc(jtn_runtime *rt)
     jtn_status status;
 
     JTN_TRY(jtn__nvrtc_find(rt->search_path, &nvrtc));
-    JTN_GO(identify_nvrtc(rt, nvrtc, &rt->nvrtc_identity));
+    JTN_GO(identify_nvrtc(rt, nvrtc));
     jtn__list_deinit(&rt->cuda_headers);
     JTN_GO(jtn__cuda_headers_find(rt->search_path, &rt->cuda_headers));
-    JTN_GO(jtn__cuda_headers_identity(&rt->cuda_headers, &rt->cuda_headers_identity));
+    JTN_GO(identify_headers(rt));
     rt->nvrtc = nvrtc;
     return JTN_OK;
 out:

@@ -151,24 +151,47 @@ out:
     return status;
 }
 
-/* Headers that are not the toolkit's version files are taken to change with these. Only what they say counts, not where they lie. */
+/* The headers that every release changes, by version macros or by their size. */
+static const char *const tells[] = {"cuda.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_fp16.hpp", "cuda/std/version",
+                                    "cuda/std/__cccl/version.h", "cub/version.cuh"};
+
+/* Whatever upgrades a toolkit or a wheel replaces all its files: the ids of the two that the folders were found by stand for the rest. */
+jtn_status jtn__cuda_headers_ids(const jtn_list *dirs, jtn_digest *out)
+{
+    jtn_hash hash;
+
+    jtn__hash_init(&hash, NULL);
+    for (size_t i = 0; i < dirs->count; i++) {
+        char *path = jtn__path_join(dirs->items[i], i == 0 ? "cuda_fp16.h" : "cuda/std/version");
+        jtn_file_id id = {0};
+
+        if (!path)
+            return JTN_ERROR_MEMORY;
+        jtn__file_id(path, &id);
+        jtn__hash_text(&hash, "header", path);
+        jtn__hash_field(&hash, "id", &id, sizeof id);
+        jtn__free(path);
+    }
+    jtn__hash_final(&hash, out);
+    return JTN_OK;
+}
+
+/* By content and not by place: two machines with the same headers share entries. */
 jtn_status jtn__cuda_headers_identity(const jtn_list *dirs, jtn_digest *out)
 {
-    static const char *const tells[] = {"cuda.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_fp16.hpp", "cuda/std/__cccl/version.h",
-                                        "cub/version.cuh"};
     jtn_hash hash;
 
     jtn__hash_init(&hash, NULL);
     for (size_t i = 0; i < dirs->count; i++)
         for (size_t k = 0; k < sizeof tells / sizeof *tells; k++) {
             char *path = jtn__path_join(dirs->items[i], tells[k]);
-            jtn_file_id id;
+            jtn_digest digest;
 
             if (!path)
                 return JTN_ERROR_MEMORY;
-            if (jtn__file_id(path, &id) == JTN_OK) {
+            if (jtn__file_digest(path, &digest) == JTN_OK) {
                 jtn__hash_text(&hash, "header", tells[k]);
-                jtn__hash_number(&hash, "size", (int64_t)id.size);
+                jtn__hash_field(&hash, "content", digest.bytes, sizeof digest.bytes);
             }
             jtn__free(path);
         }

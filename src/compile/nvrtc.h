@@ -21,8 +21,10 @@ jtn_status jtn__nvrtc_identity(const jtn_nvrtc *nvrtc, jtn_digest *out);
 /* Folders with the CUDA headers that fit (pip's nvidia/…/include, a toolkit's include and include/cccl), in search order; empty
  * when there are none, which is fine for code that includes nothing. Identity: see jtn__cuda_headers_identity. */
 jtn_status jtn__cuda_headers_find(const char *search_path, jtn_list *dirs);
-/* CUDA_VERSION, the CCCL version and the folders' file ids, for the key: toolkit headers count by version. */
+/* Their identity for the key: the contents of the headers that tell the versions. Reads files: memoise by jtn__cuda_headers_ids, which
+ * costs two stats. */
 jtn_status jtn__cuda_headers_identity(const jtn_list *dirs, jtn_digest *out);
+jtn_status jtn__cuda_headers_ids(const jtn_list *dirs, jtn_digest *out);
 
 typedef struct jtn_device_job {
     const char *name; /* program name, stable: "axpy.cu" */

@@ -85,6 +85,15 @@ static int current_device(void)
     return 0;
 }
 
+static bool is_active(void)
+{
+    const jtn_driver *cu = jtn__driver_ready();
+    unsigned flags;
+    int active = 0;
+
+    return cu && cu->cuDevicePrimaryCtxGetState(current_device(), &flags, &active) == CUDA_SUCCESS && active;
+}
+
 static jtn_status check_device(const jtn_driver *cu, int device)
 {
     if (device < 0 || device >= cu->device_count || device >= MAX_DEVICES)
@@ -317,9 +326,7 @@ static jtn_status get_kernel(jtn_loaded *loaded, const char *lowered, const char
 {
     const jtn_driver *cu;
     jtn_kernel *kernel;
-    unsigned flags;
     CUresult error;
-    int device, active = 0;
 
     JTN_TRY(jtn__driver(&cu));
     kernel = jtn__alloc(sizeof *kernel);
@@ -338,10 +345,9 @@ static jtn_status get_kernel(jtn_loaded *loaded, const char *lowered, const char
     loaded->kernels = kernel;
     pthread_mutex_unlock(&loaded->lock);
     /* where somebody works on the GPU already, the kernel is made ready now rather than at its first launch */
-    device = current_device();
-    if (cu->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active) {
+    if (is_active()) {
+        int device = current_device();
         bool pushed;
-
         jtn_status status = enter(cu, device, &pushed);
 
         if (status != JTN_OK)
@@ -575,6 +581,7 @@ static const jtn_target cuda = {
     .name = "cuda",
     .dl_device_type = kDLCUDA,
     .device_count = device_count,
+    .active = is_active,
     .current_device = current_device,
     .arch = arch,
     .load = load,

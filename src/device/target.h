@@ -14,6 +14,8 @@ typedef struct jtn_target {
     int dl_device_type; /* kDLCUDA: what tensors must be on */
     /* Devices that can run kernels; 0 with the reason recorded. Starts the driver (not a context). Any thread. */
     int (*device_count)(void);
+    /* Whether somebody works on the current device already, so that a kernel had better be made ready at load. Never starts the driver. */
+    bool (*active)(void);
     /* The device of this thread's context, else 0. */
     int (*current_device)(void);
     /* "sm_90" of a device. DEVICE. */

@@ -23,8 +23,9 @@ typedef struct jtn_global_info {
 } jtn_global_info;
 
 typedef struct jtn_c_info { /* a plain C function */
-    char *name, *doc;
+    char *name;
     char *symbol; /* of an exported variable that points to the function: "jtn_fn_<name>" */
+    char *doc;
     jtn_type returns;
     jtn_param *params;
     size_t param_count;

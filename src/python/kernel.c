@@ -190,7 +190,7 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     jtn_launch_config config = b->config;
 
     if (__builtin_expect(kwnames && PyTuple_Size(kwnames), 0))
-        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s[…]: a bound launcher takes the kernel's arguments only, in order", b->fn->name);
+        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s[...]: a bound launcher takes the kernel's arguments only, in order", b->fn->name);
     return launch_or_not(b->fn, &config, b->has_stream, b->is_empty, args, (Py_ssize_t)(nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET));
 }
 
@@ -275,14 +275,14 @@ static int read_keywords(jtn_function *fn, PyObject *kwnames, PyObject *const *v
             }
         if (at == sizeof known / sizeof *known) {
             PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: there is no keyword %R; a launch takes grid, block, shared, stream, cooperative, "
-                         "cluster, and the kernel's arguments in order (or as args=[…])", fn->name, name);
+                         "cluster, and the kernel's arguments in order (or as args=[...])", fn->name, name);
             return -1;
         }
         *known[at].slot = values[i];
     }
     if (out->grid && out->block)
         return 0;
-    PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: a launch needs grid and block: %s[grid, block](…) or %s(…, grid=…, block=…)", fn->name,
+    PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: a launch needs grid and block: %s[grid, block](...) or %s(..., grid=..., block=...)", fn->name,
                  fn->name, fn->name);
     return -1;
 }
@@ -334,7 +334,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     if (!words.args)
         return launch_or_not(k->fn, &config, has_stream, is_empty, args, count);
     if (count)
-        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: the arguments are given either in order or as args=[…], not both", k->fn->name);
+        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: the arguments are given either in order or as args=[...], not both", k->fn->name);
     return call_with_list(k->fn, &config, has_stream, is_empty, words.args);
 }
 
@@ -434,7 +434,7 @@ static PyGetSetDef kernel_getset[] = {
     {"signature", get_signature, NULL, "Name, parameters and their C types.", NULL},
     {"__doc__", get_doc, NULL, NULL, NULL},
     {"params", get_params, NULL, "A tuple of (name, C type).", NULL},
-    {"attributes", get_attributes, NULL, "What the driver tells of the kernel on the current GPU: registers, shared memory, …", NULL},
+    {"attributes", get_attributes, NULL, "What the driver tells of the kernel on the current GPU: registers, shared memory and so on", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMethodDef kernel_methods[] = {{"__reduce__", no_pickle, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "source/lex.h"
 
+/* Tokens of one declaration that are looked at; a longer one is an initialiser, whose rest does not matter. */
 #define MAX_DECLARATION 4096
 #define MAX_SCOPES 64
 
@@ -16,8 +17,8 @@ typedef struct jtn_walk {
     jtn_cuda_survey *survey;
     jtn_view scopes[MAX_SCOPES]; /* open namespaces; empty for anonymous ones and extern "C" blocks */
     size_t scope_count;
-    jtn_token decl[MAX_DECLARATION]; /* of the declaration under way */
-    size_t decl_count;
+    jtn_token *decl; /* of the declaration under way; owned */
+    size_t decl_count, decl_capacity;
     bool is_template;
     jtn_status status;
 } jtn_walk;
@@ -362,6 +363,23 @@ static void semicolon(jtn_walk *w)
     end_declaration(w);
 }
 
+static bool keep_token(jtn_walk *w, const jtn_token *token)
+{
+    if (w->decl_count == w->decl_capacity) {
+        size_t capacity = w->decl_capacity ? w->decl_capacity * 2 : 64;
+        jtn_token *decl = jtn__realloc(w->decl, capacity * sizeof *decl);
+
+        if (!decl) {
+            w->status = JTN_ERROR_MEMORY;
+            return false;
+        }
+        w->decl = decl;
+        w->decl_capacity = capacity;
+    }
+    w->decl[w->decl_count++] = *token;
+    return true;
+}
+
 static void walk(jtn_walk *w)
 {
     for (;;) {
@@ -378,8 +396,8 @@ static void walk(jtn_walk *w)
             end_declaration(w);
         } else if (token.kind == JTN_TOKEN_PUNCT && is(&token, ";")) {
             semicolon(w);
-        } else if (w->decl_count < MAX_DECLARATION) {
-            w->decl[w->decl_count++] = token;
+        } else if (w->decl_count < MAX_DECLARATION && !keep_token(w, &token)) {
+            return;
         }
     }
 }
@@ -396,6 +414,7 @@ jtn_status jtn__cuda_survey(const char *text, size_t size, jtn_cuda_survey *out)
     jtn__lex_init(&w->lexer, text, size);
     walk(w);
     status = w->status;
+    jtn__free(w->decl);
     jtn__free(w);
     if (status != JTN_OK)
         jtn__cuda_survey_deinit(&survey);
