@@ -2,7 +2,6 @@
 import ctypes
 import os
 import shutil
-import sys
 import tempfile
 import weakref
 
@@ -10,9 +9,8 @@ from . import _lib
 from .errors import ArgumentError
 
 _memo = {}  # arguments → a weak reference to their module, for the same call again
-_said = set()
 
-_HOST_HEADERS = "#include <torch/extension.h>\n"
+HOST_HEADERS = "#include <torch/extension.h>\n"
 
 
 # ---- arguments ----
@@ -56,16 +54,11 @@ def wishes(functions):
     return tuple((name, "") for name in texts("functions", functions))
 
 
-def _defines(defines):
-    if isinstance(defines, dict):
-        return tuple(str(k) if v is None else f"{k}={v}" for k, v in defines.items())
-    return texts("defines", defines)
-
-
-def say_once(verbose, text):
-    if verbose and text not in _said:
-        _said.add(text)
-        print("jitney: " + text, file=sys.stderr)
+def defines(given):
+    """defines= as a tuple of NAME or NAME=VALUE."""
+    if isinstance(given, dict):
+        return tuple(str(k) if v is None else f"{k}={v}" for k, v in given.items())
+    return texts("defines", given)
 
 
 # ---- units ----
@@ -141,8 +134,8 @@ def _publish(path, folder, name):
     return target
 
 
-def load(request, build_directory, is_python_module):
-    """The module of a request (a dict of plain values), or its file's path."""
+def load(request, build_directory):
+    """The module of a request, a dict of plain values."""
     if build_directory is not None and not os.path.isdir(build_directory):
         raise ArgumentError(f"build_directory {os.fspath(build_directory)!r} is not a folder; make it first")
     handle = _build(request)
@@ -152,16 +145,37 @@ def load(request, build_directory, is_python_module):
     return module
 
 
+# ---- the same call again ----
+
+_module_fresh = _lib.api.module_fresh
+
+
+def _frozen(key):
+    """The key with lists and dicts made hashable; None when something in it is not."""
+    key = tuple(tuple(item) if isinstance(item, list) else tuple(item.items()) if isinstance(item, dict) else item for item in key)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
 def remembered(key):
     """The module of the same call before, when its files are unchanged and it is still in use."""
-    reference = _memo.get(key)
-    module = reference() if reference is not None else None
-    if module is not None and _lib.api.module_fresh(module._handle):
-        return module
-    return None
+    try:
+        reference = _memo.get(key)
+    except TypeError:
+        reference = _memo.get(_frozen(key))
+    if reference is None:
+        return None
+    module = reference()
+    return module if module is not None and _module_fresh(module._handle) else None
 
 
 def remember(key, module):
+    key = _frozen(key)
+    if key is None:
+        return
     if len(_memo) > 4096:
         for old in [k for k, reference in _memo.items() if reference() is None]:
             del _memo[old]

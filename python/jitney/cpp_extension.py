@@ -17,11 +17,16 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_sycl_cf
     Returns the module, or with is_python_module=False the path of its file.
     Raises CompileError, ArgumentError, ToolError, NotFoundError, UnsupportedError, DeviceError (no GPU and no arch).
     """
+    key = (load, name, sources, functions, extra_cflags, extra_cuda_cflags, extra_ldflags, extra_include_paths, build_directory,
+           arch, target, defines)
+    module = _load.remembered(key) if is_python_module and not verbose else None
+    if module is not None:
+        return module
     files = _load.paths("sources", sources)
     if not files:
         raise ArgumentError("sources is empty: name at least one file")
     _refuse(with_sycl, is_standalone, extra_sycl_cflags)
-    return _run(name, files, (), (), functions, extra_cflags, extra_cuda_cflags, extra_ldflags, extra_include_paths, build_directory,
+    return _run(key, name, files, (), functions, extra_cflags, extra_cuda_cflags, extra_ldflags, extra_include_paths, build_directory,
                 verbose, is_python_module, arch, target, defines)
 
 
@@ -35,10 +40,19 @@ def load_inline(name, cpp_sources=None, cuda_sources=None, sycl_sources=None, fu
     what the texts bind themselves; kernels (`__global__`) are found by themselves and may be named too; a C prototype makes a plain C
     function callable. The rest as in `load`.
     """
-    cpp, cuda = _load.texts("cpp_sources", cpp_sources), _load.texts("cuda_sources", cuda_sources)
+    key = (load_inline, name, cpp_sources, cuda_sources, functions, extra_cflags, extra_cuda_cflags, extra_ldflags,
+           extra_include_paths, build_directory, no_implicit_headers, arch, target, defines)
+    module = _load.remembered(key) if is_python_module and not verbose else None
+    if module is not None:
+        return module
     _refuse(with_sycl, False, extra_sycl_cflags, sycl_sources)
-    return _run(name, (), (cpp, not no_implicit_headers), cuda, functions, extra_cflags, extra_cuda_cflags, extra_ldflags,
-                extra_include_paths, build_directory, verbose, is_python_module, arch, target, defines)
+    base = name.rpartition(".")[2] if isinstance(name, str) else name
+    texts = _load.join(base, ".cpp", _load.texts("cpp_sources", cpp_sources), "" if no_implicit_headers else _load.HOST_HEADERS)
+    texts += _load.join(base, ".cu", _load.texts("cuda_sources", cuda_sources), "")
+    if not texts:
+        raise ArgumentError("there is no source: cpp_sources and cuda_sources are both empty")
+    return _run(key, name, (), texts, functions, extra_cflags, extra_cuda_cflags, extra_ldflags, extra_include_paths, build_directory,
+                verbose, is_python_module, arch, target, defines)
 
 
 def _refuse(with_sycl, is_standalone, *sycl):
@@ -48,59 +62,30 @@ def _refuse(with_sycl, is_standalone, *sycl):
         raise UnsupportedError("is_standalone=True (an executable) is not supported; a module is what can be made")
 
 
-def _run(name, files, cpp, cuda, functions, cflags, cuda_cflags, ldflags, include_paths, build_directory, verbose,
+def _run(key, name, files, texts, functions, cflags, cuda_cflags, ldflags, include_paths, build_directory, verbose,
          is_python_module, arch, target, defines):
-    key = _key(name, files, cpp, cuda, functions, cflags, cuda_cflags, ldflags, include_paths, build_directory, arch, target, defines)
-    module = _load.remembered(key) if key is not None and not verbose else None
-    if module is None:
-        request = _request(name, files, cpp, cuda, functions, cflags, cuda_cflags, ldflags, include_paths, verbose, arch, target, defines)
-        module = _load.load(request, build_directory, is_python_module)
-        if key is not None:
-            _load.remember(key, module)
+    module = _load.load({
+        "name": name,
+        "files": files,
+        "texts": texts,
+        "functions": _load.wishes(functions),
+        "cflags": _load.texts("extra_cflags", cflags),
+        "cuda_cflags": _load.texts("extra_cuda_cflags", cuda_cflags),
+        "ldflags": _load.texts("extra_ldflags", ldflags),
+        "include_paths": _load.paths("extra_include_paths", include_paths),
+        "defines": _load.defines(defines),
+        "arch": arch,
+        "target": target,
+        "verbose": bool(verbose),
+    }, build_directory)
     if is_python_module:
+        _load.remember(key, module)
         return module
     _kept.append(module)  # what it registers lives on
     return module.__file__
 
 
 _kept = []
-
-
-def _freeze(value):
-    return tuple(value) if isinstance(value, list) else tuple(value.items()) if isinstance(value, dict) else value
-
-
-def _key(*arguments):
-    key = tuple(_freeze(a) for a in arguments)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _request(name, files, cpp, cuda, functions, cflags, cuda_cflags, ldflags, include_paths, verbose, arch, target, defines):
-    pieces, headers = cpp if cpp else ((), False)
-    base = name.rpartition(".")[2] if isinstance(name, str) else name
-    wanted = _load.wishes(functions)
-    sources = _load.join(base, ".cpp", pieces, _load._HOST_HEADERS if headers else "")
-    sources += _load.join(base, ".cu", cuda, "")
-    if not files and not sources:
-        raise ArgumentError("there is no source: cpp_sources and cuda_sources are both empty")
-    return {
-        "name": name,
-        "files": files,
-        "texts": sources,
-        "functions": wanted,
-        "cflags": _load.texts("extra_cflags", cflags),
-        "cuda_cflags": _load.texts("extra_cuda_cflags", cuda_cflags),
-        "ldflags": _load.texts("extra_ldflags", ldflags),
-        "include_paths": _load.paths("extra_include_paths", include_paths),
-        "defines": _load._defines(defines),
-        "arch": arch,
-        "target": target,
-        "verbose": bool(verbose),
-    }
 
 
 def _not_yet(what):
