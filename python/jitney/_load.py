@@ -151,13 +151,9 @@ _module_fresh = _lib.api.module_fresh
 
 
 def _frozen(key):
-    """The key with lists and dicts made hashable; None when something in it is not."""
-    key = tuple(tuple(item) if isinstance(item, list) else tuple(item.items()) if isinstance(item, dict) else item for item in key)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+    """The key with lists and dicts made hashable."""
+    return tuple([item if type(item) is str or item is None else tuple(item) if type(item) is list
+                  else tuple(item.items()) if type(item) is dict else item for item in key])
 
 
 def remembered(key):
@@ -165,7 +161,10 @@ def remembered(key):
     try:
         reference = _memo.get(key)
     except TypeError:
-        reference = _memo.get(_frozen(key))
+        try:
+            reference = _memo.get(_frozen(key))
+        except TypeError:  # something that cannot be compared: loaded the long way, where it is complained about
+            return None
     if reference is None:
         return None
     module = reference()
@@ -174,7 +173,9 @@ def remembered(key):
 
 def remember(key, module):
     key = _frozen(key)
-    if key is None:
+    try:
+        hash(key)
+    except TypeError:
         return
     if len(_memo) > 4096:
         for old in [k for k, reference in _memo.items() if reference() is None]:

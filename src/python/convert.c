@@ -1,412 +1,16 @@
-/* convert.c — Python objects to values.
+/* convert.c — Python objects to values, and back.
  *
- * The order: what Python itself has (float, int, bool, str, None, list, tuple) by exact type; then the converter cached for the object's
- * type: DLPack's C exchange API (torch), the buffer protocol (NumPy), __cuda_array_interface__ (CuPy), __dlpack__. What is wanted guides
- * the choice: where a scalar is wanted, a zero-dimensional array is a number. Cached types are kept alive, so that an address never comes
- * to mean another type. */
+ * What is wanted guides the conversion: where a scalar is wanted, a zero-dimensional array is a number; where a pointer is wanted, a tensor
+ * is its address. Python's own types are recognised by exact type first; tensors are in tensor.c, their boxes in box.c. */
 #include "python/convert.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "python/frame.h"
 
 _Thread_local jtn_frame *jtn__frame;
 size_t jtn__py_type_offset, jtn__py_head_size;
-
-struct jtn_exchange {
-    uint32_t major, minor;
-    const jtn_exchange *previous;
-    int (*allocate)(void *prototype, void **out, void *context, void (*set_error)(void *, const char *, const char *));
-    int (*managed_from)(void *object, DLManagedTensorVersioned **out);
-    int (*managed_to)(DLManagedTensorVersioned *tensor, void **out);
-    int (*borrowed_from)(void *object, DLTensor *out); /* may be NULL */
-    int (*current_stream)(int32_t device_type, int32_t device_id, void **out);
-};
-
-/* ---------------------------------------------------------------- the frame ---- */
-
-typedef enum { HOLD_BUFFER, HOLD_VERSIONED, HOLD_MANAGED, HOLD_OBJECT } jtn_hold_kind;
-
-typedef struct jtn_hold {
-    struct jtn_hold *next;
-    jtn_hold_kind kind;
-    union {
-        Py_buffer buffer;
-        DLManagedTensorVersioned *versioned;
-        DLManagedTensor *managed;
-        PyObject *object;
-    } as;
-    int64_t dims[]; /* shape and strides, where the producer's are of another form */
-} jtn_hold;
-
-static jtn_hold *hold(jtn_frame *frame, jtn_hold_kind kind, size_t dims)
-{
-    jtn_hold *h = jtn__alloc(sizeof *h + dims * sizeof(int64_t));
-
-    if (!h) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    h->kind = kind;
-    h->next = frame->holds;
-    frame->holds = h;
-    return h;
-}
-
-static void end_hold(jtn_hold *h)
-{
-    switch (h->kind) {
-    case HOLD_BUFFER:
-        PyBuffer_Release(&h->as.buffer);
-        break;
-    case HOLD_VERSIONED:
-        if (h->as.versioned && h->as.versioned->deleter)
-            h->as.versioned->deleter(h->as.versioned);
-        break;
-    case HOLD_MANAGED:
-        if (h->as.managed && h->as.managed->deleter)
-            h->as.managed->deleter(h->as.managed);
-        break;
-    case HOLD_OBJECT:
-        py_drop(h->as.object);
-        break;
-    }
-    jtn__free(h);
-}
-
-void jtn__frame_end(jtn_frame *frame)
-{
-    while (frame->holds) {
-        jtn_hold *h = frame->holds;
-
-        frame->holds = h->next;
-        end_hold(h);
-    }
-    if (frame->arena.blocks)
-        jtn__call_arena_deinit(&frame->arena);
-}
-
-/* ---------------------------------------------------------------- types ---- */
-
-typedef enum { BY_NONE = 1, BY_EXCHANGE, BY_BUFFER, BY_CUDA_INTERFACE, BY_DLPACK } jtn_way;
-
-typedef struct jtn_converter {
-    _Atomic(PyTypeObject *) type;
-    jtn_way way;
-    jtn_origin origin;
-    const jtn_exchange *exchange;
-} jtn_converter;
-
-/* Open addressing; entries are only ever added, under Python's lock or, without one, each slot by one winner. */
-#define CONVERTERS 64
-static jtn_converter converters[CONVERTERS];
-static _Atomic(PyTypeObject *) claims[CONVERTERS];
-
-static int has_attribute(PyTypeObject *type, const char *name)
-{
-    PyObject *attribute = PyObject_GetAttrString((PyObject *)type, name);
-
-    if (!attribute)
-        PyErr_Clear();
-    py_drop(attribute);
-    return attribute != NULL;
-}
-
-static const jtn_exchange *exchange_of(PyTypeObject *type)
-{
-    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
-    const jtn_exchange *api = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
-
-    if (!api)
-        PyErr_Clear();
-    py_drop(capsule);
-    while (api && api->major != DLPACK_MAJOR_VERSION)
-        api = api->previous;
-    return api;
-}
-
-static int module_is(PyTypeObject *type, const char *name)
-{
-    PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
-    const char *text = module ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
-    size_t size = strlen(name);
-    int is = text && strncmp(text, name, size) == 0 && (!text[size] || text[size] == '.');
-
-    if (!text)
-        PyErr_Clear();
-    py_drop(module);
-    return is;
-}
-
-static void examine(PyTypeObject *type, jtn_converter *out)
-{
-    *out = (jtn_converter){.way = BY_NONE, .origin = JTN_FROM_OTHER};
-    out->origin = module_is(type, "torch") ? JTN_FROM_TORCH : module_is(type, "numpy") ? JTN_FROM_NUMPY : module_is(type, "cupy") ? JTN_FROM_CUPY : JTN_FROM_OTHER;
-    if ((out->exchange = exchange_of(type))) {
-        out->way = BY_EXCHANGE;
-        /* a subclass of torch.Tensor lives in a module of its own */
-        if (out->origin == JTN_FROM_OTHER && has_attribute(type, "data_ptr") && has_attribute(type, "requires_grad_"))
-            out->origin = JTN_FROM_TORCH;
-    } else if (out->origin == JTN_FROM_NUMPY || (out->origin == JTN_FROM_OTHER && has_attribute(type, "__array_interface__"))) {
-        out->way = BY_BUFFER;
-        out->origin = JTN_FROM_NUMPY;
-    } else if (has_attribute(type, "__cuda_array_interface__")) {
-        out->way = BY_CUDA_INTERFACE;
-    } else if (has_attribute(type, "__dlpack__")) {
-        out->way = BY_DLPACK;
-    }
-}
-
-/* The converter of a type; into scratch when the table is full. */
-static const jtn_converter *converter_of(PyTypeObject *type, jtn_converter *scratch)
-{
-    size_t at = ((uintptr_t)type >> 4) % CONVERTERS;
-
-    for (size_t i = 0; i < 8; i++) {
-        jtn_converter *c = &converters[(at + i) % CONVERTERS];
-        PyTypeObject *there = atomic_load_explicit(&c->type, memory_order_acquire);
-        PyTypeObject *none = NULL;
-
-        if (there == type)
-            return c;
-        if (there)
-            continue;
-        examine(type, scratch);
-        /* a type without an interface may get one later (an extension that adds the exchange API): not remembered */
-        if (scratch->way == BY_NONE || !atomic_compare_exchange_strong(&claims[(at + i) % CONVERTERS], &none, type))
-            return scratch;
-        c->way = scratch->way;
-        c->origin = scratch->origin;
-        c->exchange = scratch->exchange;
-        Py_IncRef((PyObject *)type);
-        atomic_store_explicit(&c->type, type, memory_order_release);
-        return c;
-    }
-    examine(type, scratch);
-    return scratch;
-}
-
-/* ---------------------------------------------------------------- tensors ---- */
-
-/* "<f4", "|b1" of the array interfaces; "d", "?", "Zf" of the buffer protocol. bits stays 0 for what is no scalar. */
-static DLDataType parse_format(const char *format, Py_ssize_t itemsize)
-{
-    static const struct {
-        char letter;
-        DLDataType dtype;
-    } letters[] = {{'?', {kDLBool, 8, 1}}, {'b', {kDLInt, 8, 1}},  {'B', {kDLUInt, 8, 1}},  {'c', {kDLInt, 8, 1}},   {'h', {kDLInt, 16, 1}},
-                   {'H', {kDLUInt, 16, 1}}, {'i', {kDLInt, 32, 1}}, {'I', {kDLUInt, 32, 1}}, {'l', {kDLInt, 64, 1}},  {'L', {kDLUInt, 64, 1}},
-                   {'q', {kDLInt, 64, 1}},  {'Q', {kDLUInt, 64, 1}}, {'e', {kDLFloat, 16, 1}}, {'f', {kDLFloat, 32, 1}}, {'d', {kDLFloat, 64, 1}}};
-
-    while (*format == '@' || *format == '=' || *format == '<' || *format == '|' || *format == '^')
-        format++;
-    if (format[0] == 'Z' && (format[1] == 'f' || format[1] == 'd') && !format[2])
-        return (DLDataType){kDLComplex, format[1] == 'f' ? 64 : 128, 1};
-    for (size_t i = 0; i < sizeof letters / sizeof *letters && !format[1]; i++)
-        if (letters[i].letter == format[0])
-            return (DLDataType){letters[i].dtype.code, (uint8_t)(8 * itemsize), 1};
-    return (DLDataType){kDLOpaqueHandle, 0, 1};
-}
-
-static DLDataType parse_typestr(const char *typestr)
-{
-    int size = typestr[0] && typestr[1] ? typestr[2] - '0' : 0;
-    DLDataType dtype = {kDLOpaqueHandle, 0, 1};
-
-    if (size == 1 && typestr[3] >= '0' && typestr[3] <= '9')
-        size = 10 + typestr[3] - '0';
-    switch (typestr[0] ? typestr[1] : 0) {
-    case 'b':
-        return (DLDataType){kDLBool, 8, 1};
-    case 'i':
-        dtype.code = kDLInt;
-        break;
-    case 'u':
-        dtype.code = kDLUInt;
-        break;
-    case 'f':
-        dtype.code = kDLFloat;
-        break;
-    case 'c':
-        dtype.code = kDLComplex;
-        break;
-    default:
-        return dtype;
-    }
-    dtype.bits = (uint8_t)(8 * size);
-    return dtype;
-}
-
-static jtn_taken by_exchange(jtn_frame *frame, const jtn_exchange *api, PyObject *object, DLTensor *dl)
-{
-    jtn_hold *h;
-
-    if (api->borrowed_from)
-        return api->borrowed_from(object, dl) == 0 ? JTN_TAKEN : JTN_PY_ERROR;
-    if (!(h = hold(frame, HOLD_VERSIONED, 0)))
-        return JTN_PY_ERROR;
-    if (api->managed_from(object, &h->as.versioned) != 0) {
-        h->as.versioned = NULL;
-        return JTN_PY_ERROR;
-    }
-    *dl = h->as.versioned->dl_tensor;
-    return JTN_TAKEN;
-}
-
-static jtn_taken by_buffer(jtn_frame *frame, PyObject *object, DLTensor *dl, uint32_t *flags)
-{
-    jtn_hold *h = hold(frame, HOLD_OBJECT, 0);
-    Py_buffer view;
-    size_t ndim;
-
-    if (!h)
-        return JTN_PY_ERROR;
-    if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) != 0) {
-        /* not every dtype has a buffer format (bfloat16, datetime64): the helper in Python tries the rest */
-        PyErr_Clear();
-        return JTN_NOT_THIS;
-    }
-    ndim = (size_t)view.ndim;
-    if (!(h = hold(frame, HOLD_BUFFER, 2 * ndim + 1))) {
-        PyBuffer_Release(&view);
-        return JTN_PY_ERROR;
-    }
-    h->as.buffer = view;
-    *dl = (DLTensor){.data = view.buf, .device = {kDLCPU, 0}, .ndim = view.ndim, .shape = h->dims, .strides = h->dims + ndim};
-    dl->dtype = parse_format(view.format ? view.format : "B", view.itemsize);
-    for (size_t i = 0; i < ndim; i++) {
-        h->dims[i] = view.shape[i];
-        if (view.itemsize && view.strides[i] % view.itemsize)
-            return JTN_NOT_THIS;
-        h->dims[ndim + i] = view.itemsize ? view.strides[i] / view.itemsize : 0;
-    }
-    *flags |= view.readonly ? JTN_TENSOR_READ_ONLY : 0;
-    return JTN_TAKEN;
-}
-
-/* The numbers of a tuple into out; -1 with an exception. */
-static int read_dims(PyObject *tuple, int64_t *out, Py_ssize_t count, int64_t divide)
-{
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PyTuple_GetItem(tuple, i);
-
-        out[i] = item ? PyLong_AsLongLong(item) / divide : -1;
-        if (!item || (out[i] == -1 && PyErr_Occurred()))
-            return -1;
-    }
-    return 0;
-}
-
-static jtn_taken read_cuda_interface(jtn_frame *frame, PyObject *interface, DLTensor *dl, uint32_t *flags)
-{
-    PyObject *shape = PyDict_GetItemString(interface, "shape"), *strides = PyDict_GetItemString(interface, "strides");
-    PyObject *data = PyDict_GetItemString(interface, "data"), *typestr = PyDict_GetItemString(interface, "typestr");
-    const char *type = typestr ? PyUnicode_AsUTF8AndSize(typestr, NULL) : NULL;
-    Py_ssize_t ndim = shape ? PyTuple_Size(shape) : -1;
-    jtn_hold *h;
-
-    if (!type || ndim < 0 || !data || PyTuple_Size(data) != 2) {
-        PyErr_Format(PyExc_ValueError, "__cuda_array_interface__ has no shape, typestr or data");
-        return JTN_PY_ERROR;
-    }
-    if (!(h = hold(frame, HOLD_OBJECT, 2 * (size_t)ndim + 1)))
-        return JTN_PY_ERROR;
-    *dl = (DLTensor){.device = {kDLCUDA, 0}, .ndim = (int32_t)ndim, .dtype = parse_typestr(type), .shape = h->dims};
-    dl->data = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(PyTuple_GetItem(data, 0));
-    *flags |= PyObject_IsTrue(PyTuple_GetItem(data, 1)) == 1 ? JTN_TENSOR_READ_ONLY : 0;
-    if (read_dims(shape, h->dims, ndim, 1) != 0)
-        return JTN_PY_ERROR;
-    if (strides && strides != Py_None) {
-        dl->strides = h->dims + ndim;
-        if (read_dims(strides, dl->strides, ndim, dl->dtype.bits ? dl->dtype.bits / 8 : 1) != 0)
-            return JTN_PY_ERROR;
-    }
-    return PyErr_Occurred() ? JTN_PY_ERROR : JTN_TAKEN;
-}
-
-static jtn_taken by_cuda_interface(jtn_frame *frame, PyObject *object, DLTensor *dl, uint32_t *flags)
-{
-    PyObject *interface = PyObject_GetAttrString(object, "__cuda_array_interface__");
-    PyObject *helper, *device;
-    jtn_taken taken;
-
-    if (!interface)
-        return JTN_PY_ERROR;
-    taken = read_cuda_interface(frame, interface, dl, flags);
-    py_drop(interface);
-    if (taken != JTN_TAKEN)
-        return taken;
-    /* the interface does not tell the device */
-    helper = jtn__py_helper("device_of");
-    device = helper ? PyObject_CallFunction(helper, "O", object) : NULL;
-    if (!device)
-        return JTN_PY_ERROR;
-    dl->device.device_id = (int32_t)PyLong_AsLongLong(device);
-    py_drop(device);
-    return PyErr_Occurred() ? JTN_PY_ERROR : JTN_TAKEN;
-}
-
-/* The capsule of __dlpack__(): renamed by the helper once it is consumed here. */
-static jtn_taken by_dlpack(jtn_frame *frame, PyObject *object, DLTensor *dl, uint32_t *flags)
-{
-    PyObject *helper = jtn__py_helper("dlpack_of");
-    PyObject *capsule = helper ? PyObject_CallFunction(helper, "O", object) : NULL;
-    jtn_hold *h = capsule ? hold(frame, HOLD_OBJECT, 0) : NULL;
-    DLManagedTensorVersioned *versioned;
-    DLManagedTensor *managed;
-
-    if (!h) {
-        py_drop(capsule);
-        return JTN_PY_ERROR;
-    }
-    h->as.object = capsule; /* not renamed: it frees the tensor itself when the frame ends */
-    if ((versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned"))) {
-        *dl = versioned->dl_tensor;
-        *flags |= versioned->flags & 1 ? JTN_TENSOR_READ_ONLY : 0;
-        return JTN_TAKEN;
-    }
-    PyErr_Clear();
-    if (!(managed = PyCapsule_GetPointer(capsule, "dltensor")))
-        return JTN_PY_ERROR;
-    *dl = managed->dl_tensor;
-    return JTN_TAKEN;
-}
-
-static jtn_taken take_tensor(jtn_frame *frame, PyObject *object, DLTensor *dl, uint32_t *flags)
-{
-    jtn_converter scratch;
-    const jtn_converter *c = converter_of(py_type(object), &scratch);
-    jtn_taken taken = JTN_NOT_THIS;
-
-    switch (c->way) {
-    case BY_EXCHANGE:
-        taken = by_exchange(frame, c->exchange, object, dl);
-        break;
-    case BY_BUFFER:
-        taken = by_buffer(frame, object, dl, flags);
-        break;
-    case BY_CUDA_INTERFACE:
-        taken = by_cuda_interface(frame, object, dl, flags);
-        break;
-    case BY_DLPACK:
-        taken = by_dlpack(frame, object, dl, flags);
-        break;
-    case BY_NONE:
-        break;
-    }
-    if (taken != JTN_TAKEN)
-        return taken;
-    if (frame->origin == JTN_FROM_NONE) {
-        frame->origin = c->origin;
-        frame->first = object;
-    }
-    if (dl->device.device_type == kDLCUDA && frame->gpu_origin == JTN_FROM_NONE) {
-        frame->gpu_origin = c->origin;
-        frame->exchange = c->exchange;
-    }
-    return JTN_TAKEN;
-}
 
 /* ---------------------------------------------------------------- scalars ---- */
 
@@ -504,7 +108,7 @@ static jtn_taken take_struct(jtn_frame *frame, PyObject *object, jtn_value *valu
         PyErr_Clear();
         return JTN_NOT_THIS;
     }
-    if (!(h = hold(frame, HOLD_BUFFER, 0))) {
+    if (!(h = jtn__hold(frame, HOLD_BUFFER, 0))) {
         PyBuffer_Release(&view);
         return JTN_PY_ERROR;
     }
@@ -530,7 +134,7 @@ static jtn_taken take_pointer(jtn_frame *frame, PyObject *object, jtn_value *val
         return take_long(object, value);
     if (type == &PyUnicode_Type)
         return take_str(frame, object, value);
-    taken = take_tensor(frame, object, dl, &flags);
+    taken = jtn__take_tensor(frame, object, dl, &flags);
     if (taken == JTN_TAKEN) {
         *value = (jtn_value){.kind = JTN_DLTENSOR, .size = flags};
         value->as.dl = dl;
@@ -566,7 +170,7 @@ void jtn__describe_object(jtn_frame *frame, PyObject *object, jtn_value *value, 
         taken = take_number(object, value) == JTN_PY_ERROR ? JTN_NOT_THIS : JTN_TAKEN;
     else if (py_type(object) == &PyUnicode_Type)
         taken = take_str(frame, object, value);
-    else if (take_tensor(frame, object, dl, &flags) == JTN_TAKEN) {
+    else if (jtn__take_tensor(frame, object, dl, &flags) == JTN_TAKEN) {
         *value = (jtn_value){.kind = JTN_DLTENSOR, .size = flags};
         value->as.dl = dl;
         taken = JTN_TAKEN;
@@ -580,163 +184,12 @@ void jtn__describe_object(jtn_frame *frame, PyObject *object, jtn_value *value, 
             PyErr_Clear();
         value->kind = JTN_LIST + 1;
         if (name) {
-            jtn_hold *h = hold(frame, HOLD_OBJECT, 0);
+            jtn_hold *h = jtn__hold(frame, HOLD_OBJECT, 0);
 
             if (h)
                 h->as.object = name;
         }
     }
-}
-
-/* ---------------------------------------------------------------- boxes ---- */
-
-/* A tensor of Python's as ops see it. While the call runs it borrows the object and its shape; if the op kept a reference, it is made to
- * stand on its own. */
-typedef struct jtn_py_box {
-    jtn_tensor_box box;
-    PyObject *object;
-    bool owned;      /* object is a reference of ours */
-    int64_t *dims;   /* more than 8 dimensions; owned */
-    struct jtn_py_box *next;
-} jtn_py_box;
-
-static _Thread_local jtn_py_box *spare;
-
-static void destroy_box(jtn_tensor_box *head)
-{
-    jtn_py_box *box = (jtn_py_box *)(void *)head;
-
-    if (box->owned && Py_IsInitialized()) {
-        int state = PyGILState_Ensure();
-
-        Py_DecRef(box->object);
-        PyGILState_Release(state);
-    }
-    jtn__free(box->dims);
-    jtn__free(box);
-}
-
-static jtn_py_box *new_box(void)
-{
-    jtn_py_box *box = spare;
-
-    if (box)
-        spare = box->next;
-    else if (!(box = jtn__alloc(sizeof *box))) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    box->box.destroy = destroy_box;
-    box->box.head.refcount = 1;
-    box->box.head.flags = 0;
-    return box;
-}
-
-static void recycle(jtn_py_box *box)
-{
-    if (box->dims)
-        jtn__free(box->dims);
-    box->dims = NULL;
-    box->owned = false;
-    box->next = spare;
-    spare = box;
-}
-
-/* The producer's shape may go when control returns to it. */
-static int own_dims(jtn_py_box *box)
-{
-    DLTensor *dl = &box->box.head.dl;
-    int64_t *dims = box->box.inline_dims;
-    int32_t room = 8;
-
-    if (dl->ndim > 8) {
-        room = dl->ndim;
-        if (!(dims = box->dims = jtn__alloc(2 * (size_t)room * sizeof *dims)))
-            return -1;
-    }
-    for (int32_t i = 0; i < dl->ndim; i++) {
-        dims[i] = dl->shape[i];
-        dims[room + i] = dl->strides[i];
-    }
-    dl->shape = dims;
-    dl->strides = dims + room;
-    return 0;
-}
-
-static jtn_taken box_tensor(jtn_frame *frame, PyObject *object, jtn_value *value)
-{
-    jtn_py_box *box = new_box();
-    jtn_taken taken;
-
-    if (!box)
-        return JTN_PY_ERROR;
-    box->object = object;
-    box->owned = false;
-    taken = take_tensor(frame, object, &box->box.head.dl, &box->box.head.flags);
-    if (taken == JTN_TAKEN && jtn__tensor_box_finish(&box->box) != JTN_OK) {
-        jtn__py_raise(JTN_ERROR_ARGUMENT);
-        taken = JTN_PY_ERROR;
-    }
-    if (taken != JTN_TAKEN) {
-        recycle(box);
-        return taken;
-    }
-    *value = (jtn_value){.kind = JTN_TENSOR};
-    value->as.t = &box->box.head;
-    return JTN_TAKEN;
-}
-
-void jtn__give_back(jtn_value *value)
-{
-    if (value->kind == JTN_LIST)
-        for (uint32_t i = 0; i < value->size; i++)
-            jtn__give_back(&value->as.list[i]);
-    if (value->kind != JTN_TENSOR)
-        return;
-    jtn_py_box *box = (jtn_py_box *)(void *)value->as.t;
-
-    if (__atomic_load_n(&box->box.head.refcount, __ATOMIC_ACQUIRE) == 1 && !box->owned) {
-        recycle(box);
-        return;
-    }
-    if (!box->owned && own_dims(box) == 0) { /* the op kept it */
-        Py_IncRef(box->object);
-        box->owned = true;
-    }
-    jtn__abi.tensor_release(value->as.t);
-}
-
-jtn_tensor *jtn__box_object(PyObject *object)
-{
-    jtn_frame frame = {0};
-    jtn_value value;
-    jtn_py_box *box;
-    jtn_taken taken = box_tensor(&frame, object, &value);
-
-    if (taken == JTN_NOT_THIS)
-        PyErr_Format(PyExc_TypeError, "a tensor was expected");
-    if (taken != JTN_TAKEN) {
-        jtn__frame_end(&frame);
-        return NULL;
-    }
-    box = (jtn_py_box *)(void *)value.as.t;
-    if (own_dims(box) != 0) {
-        jtn__frame_end(&frame);
-        recycle(box);
-        PyErr_NoMemory();
-        return NULL;
-    }
-    Py_IncRef(object);
-    box->owned = true;
-    jtn__frame_end(&frame); /* a NumPy array's memory is the object's own: the buffer need not be held */
-    return value.as.t;
-}
-
-PyObject *jtn__boxed_object(jtn_tensor *tensor)
-{
-    jtn_py_box *box = (jtn_py_box *)(void *)tensor;
-
-    return box->box.destroy == destroy_box ? box->object : NULL;
 }
 
 /* ---------------------------------------------------------------- parameters of ops ---- */
@@ -756,7 +209,7 @@ static jtn_taken take_list(jtn_frame *frame, const jtn_op_type *type, PyObject *
             PyErr_Clear();
             return JTN_NOT_THIS;
         }
-        if (!(h = hold(frame, HOLD_OBJECT, 0))) {
+        if (!(h = jtn__hold(frame, HOLD_OBJECT, 0))) {
             py_drop(tuple);
             return JTN_PY_ERROR;
         }
@@ -808,7 +261,7 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
     switch (type->kind) {
     case JTN_OP_TENSOR:
         if (object != Py_None)
-            return box_tensor(frame, object, value);
+            return jtn__take_box(frame, object, value);
         *value = (jtn_value){.kind = JTN_NONE};
         return JTN_TAKEN;
     case JTN_OP_FLOAT:
@@ -892,41 +345,4 @@ PyObject *jtn__to_python(const jtn_value *value)
     default:
         return py_ref(Py_None);
     }
-}
-
-/* ---------------------------------------------------------------- streams ---- */
-
-int jtn__current_stream(jtn_frame *frame, int device, void **out)
-{
-    PyObject *helper, *stream;
-
-    *out = NULL;
-    if (frame->exchange)
-        return frame->exchange->current_stream(kDLCUDA, device, out);
-    if (frame->gpu_origin != JTN_FROM_CUPY && frame->gpu_origin != JTN_FROM_TORCH)
-        return 0;
-    helper = jtn__py_helper("current_stream");
-    stream = helper ? PyObject_CallFunction(helper, "si", frame->gpu_origin == JTN_FROM_CUPY ? "cupy" : "torch", device) : NULL;
-    if (!stream)
-        return -1;
-    *out = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(stream);
-    py_drop(stream);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-int jtn__take_stream(PyObject *object, void **out)
-{
-    PyObject *helper, *stream;
-
-    if (py_type(object) == &PyLong_Type) {
-        *out = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(object);
-        return PyErr_Occurred() ? -1 : 0;
-    }
-    helper = jtn__py_helper("stream_of");
-    stream = helper ? PyObject_CallFunction(helper, "O", object) : NULL;
-    if (!stream)
-        return -1;
-    *out = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(stream);
-    py_drop(stream);
-    return PyErr_Occurred() ? -1 : 0;
 }
