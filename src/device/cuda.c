@@ -3,10 +3,7 @@
  * An image is loaded once for all devices (cuLibraryLoadData keeps our bytes, it does not copy them). What depends on a device is made
  * the first time a kernel is used there: the function, loaded eagerly (a lazy first launch can stall behind a running kernel), and the
  * permission for more dynamic shared memory than the default. After that a launch is: look at the thread's context, launch.
- *
- * Contexts: always the device's primary one, which the frameworks use too. A thread whose current context is another gets the right one
- * pushed for the call and its own back. An error that poisons the context is told with the kernel's name and remembered: CUDA itself
- * gives no way back. */
+ */
 #include "device/target.h"
 
 #include <pthread.h>
@@ -15,17 +12,13 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "device/driver.h"
+#include "device/cuda_context.h"
 
-#define MAX_DEVICES 64
 #define DEFAULT_SHARED (48 * 1024)
 
 enum { /* CUdevice_attribute, CUfunction_attribute, CUlibraryOption */
-    DEVICE_MAJOR = 75,
-    DEVICE_MINOR = 76,
     DEVICE_MULTIPROCESSORS = 16,
     DEVICE_SHARED_OPTIN = 97,
-    DEVICE_COOPERATIVE = 95,
     FUNCTION_MAX_THREADS = 0,
     FUNCTION_SHARED = 1,
     FUNCTION_CONST = 2,
@@ -55,145 +48,9 @@ struct jtn_kernel {
     CUkernel kernel;
     char *name;
     pthread_mutex_t lock;
-    jtn_ready devices[MAX_DEVICES];
+    jtn_ready devices[JTN_MAX_DEVICES];
     jtn_kernel *next;
 };
-
-static _Atomic(CUcontext) contexts[MAX_DEVICES]; /* the primary ones, retained for the life of the process */
-static atomic_int dead[MAX_DEVICES];             /* the error that poisoned the device's context; 0: none */
-static char dead_text[MAX_DEVICES][512];
-static _Atomic(const char *) last_kernel[MAX_DEVICES]; /* named when an error comes to light later */
-static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* ---------------------------------------------------------------- devices and contexts ---- */
-
-static int device_count(void)
-{
-    const jtn_driver *cu;
-
-    return jtn__driver(&cu) == JTN_OK ? cu->device_count : 0;
-}
-
-static int current_device(void)
-{
-    const jtn_driver *cu = jtn__driver_ready();
-    CUcontext context = NULL;
-    CUdevice device = 0;
-
-    if (cu && cu->cuCtxGetCurrent(&context) == CUDA_SUCCESS && context && cu->cuCtxGetDevice(&device) == CUDA_SUCCESS)
-        return device;
-    return 0;
-}
-
-static bool is_active(void)
-{
-    const jtn_driver *cu = jtn__driver_ready();
-    unsigned flags;
-    int active = 0;
-
-    return cu && cu->cuDevicePrimaryCtxGetState(current_device(), &flags, &active) == CUDA_SUCCESS && active;
-}
-
-static jtn_status check_device(const jtn_driver *cu, int device)
-{
-    if (device < 0 || device >= cu->device_count || device >= MAX_DEVICES)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "there is no GPU %d: the driver sees %d", device, cu->device_count);
-    return JTN_OK;
-}
-
-static jtn_status arch(int device, char out[16])
-{
-    const jtn_driver *cu;
-    int major = 0, minor = 0;
-    CUresult error;
-
-    JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(check_device(cu, device));
-    if ((error = cu->cuDeviceGetAttribute(&major, DEVICE_MAJOR, device)) || (error = cu->cuDeviceGetAttribute(&minor, DEVICE_MINOR, device)))
-        return jtn__driver_fail(error, "GPU %d does not tell its architecture", device);
-    snprintf(out, 16, "sm_%d%d", major, minor);
-    return JTN_OK;
-}
-
-static jtn_status retain_context(const jtn_driver *cu, int device, CUcontext *out)
-{
-    CUcontext context = atomic_load(&contexts[device]);
-    CUresult error = CUDA_SUCCESS;
-
-    if (!context) {
-        pthread_mutex_lock(&context_lock);
-        context = atomic_load(&contexts[device]);
-        if (!context && !(error = cu->cuDevicePrimaryCtxRetain(&context, device)))
-            atomic_store(&contexts[device], context);
-        pthread_mutex_unlock(&context_lock);
-    }
-    if (error)
-        return jtn__driver_fail(error, "GPU %d gives no context", device);
-    *out = context;
-    return JTN_OK;
-}
-
-/* Makes the device's context current. *pushed: leave must take it off again. */
-static jtn_status enter(const jtn_driver *cu, int device, bool *pushed)
-{
-    CUcontext current = NULL, wanted = atomic_load_explicit(&contexts[device], memory_order_acquire);
-    CUresult error;
-
-    *pushed = false;
-    if (!wanted)
-        JTN_TRY(retain_context(cu, device, &wanted));
-    if ((error = cu->cuCtxGetCurrent(&current))) {
-        JTN_TRY(jtn__driver(&cu)); /* says so in a child of the process that started the driver */
-        return jtn__driver_fail(error, "the thread's CUDA context cannot be asked for");
-    }
-    if (current == wanted)
-        return JTN_OK;
-    if ((error = cu->cuCtxPushCurrent(wanted)))
-        return jtn__driver_fail(error, "the context of GPU %d cannot be made current", device);
-    *pushed = true;
-    return JTN_OK;
-}
-
-static void leave(const jtn_driver *cu, bool pushed)
-{
-    CUcontext popped;
-
-    if (pushed)
-        cu->cuCtxPopCurrent(&popped);
-}
-
-/* ---------------------------------------------------------------- errors ---- */
-
-/* The errors that CUDA says leave the process unusable. */
-static bool is_sticky(CUresult error)
-{
-    static const CUresult list[] = {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 911};
-
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (list[i] == error)
-            return true;
-    return false;
-}
-
-/* First of its kind: names the kernel. From then on the device is refused with the same words. */
-static jtn_status poison(int device, CUresult error, const char *kernel)
-{
-    char text[256];
-
-    if (!atomic_exchange(&dead[device], error))
-        snprintf(dead_text[device], sizeof dead_text[device],
-                 "GPU %d cannot be used any more in this process, because a kernel failed on it (the last one launched: %s): %s. "
-                 "Start the process again",
-                 device, kernel ? kernel : "not one of Jitney's", jtn__driver_error_text(error, text, sizeof text));
-    return jtn__fail(JTN_ERROR_DEVICE, "%s", dead_text[device]);
-}
-
-static jtn_status check_alive(int device)
-{
-    if (atomic_load_explicit(&dead[device], memory_order_relaxed))
-        return jtn__fail(JTN_ERROR_DEVICE, "%s", dead_text[device]);
-    return JTN_OK;
-}
 
 /* ---------------------------------------------------------------- images ---- */
 
@@ -202,7 +59,7 @@ static jtn_status explain_load(const jtn_driver *cu, CUresult error, const char 
     bool ptx = size < 4 || memcmp(bytes, "\177ELF", 4) != 0;
     char have[16] = "?";
 
-    if (arch(current_device(), have) != JTN_OK)
+    if (jtn__cuda_arch(jtn__cuda_current_device(), have) != JTN_OK)
         strcpy(have, "?");
     if (error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
         error == CUDA_ERROR_INVALID_PTX)
@@ -254,11 +111,7 @@ static void unload(jtn_loaded *loaded)
         jtn_kernel *kernel = loaded->kernels;
 
         loaded->kernels = kernel->next;
-        for (int i = 0; i < MAX_DEVICES; i++) { /* the name is lent to last_kernel */
-            const char *name = kernel->name;
-
-            atomic_compare_exchange_strong(&last_kernel[i], &name, NULL);
-        }
+        jtn__cuda_forget(kernel->name);
         pthread_mutex_destroy(&kernel->lock);
         jtn__free(kernel->name);
         jtn__free(kernel);
@@ -297,8 +150,8 @@ static jtn_status make_ready(const jtn_driver *cu, jtn_kernel *kernel, int devic
         }
     }
     pthread_mutex_unlock(&kernel->lock);
-    if (error && is_sticky(error))
-        return poison(device, error, atomic_load(&last_kernel[device]));
+    if (error && jtn__cuda_is_sticky(error))
+        return jtn__cuda_poison(device, error);
     return error ? jtn__driver_fail(error, "the kernel %s cannot be made ready on GPU %d", kernel->name, device) : JTN_OK;
 }
 
@@ -345,15 +198,15 @@ static jtn_status get_kernel(jtn_loaded *loaded, const char *lowered, const char
     loaded->kernels = kernel;
     pthread_mutex_unlock(&loaded->lock);
     /* where somebody works on the GPU already, the kernel is made ready now rather than at its first launch */
-    if (is_active()) {
-        int device = current_device();
+    if (jtn__cuda_is_active()) {
+        int device = jtn__cuda_current_device();
         bool pushed;
-        jtn_status status = enter(cu, device, &pushed);
+        jtn_status status = jtn__cuda_enter(cu, device, &pushed);
 
         if (status != JTN_OK)
             return status; /* the kernel stays in the image's list, and goes with it */
         status = make_ready(cu, kernel, device);
-        leave(cu, pushed);
+        jtn__cuda_leave(cu, pushed);
         JTN_TRY(status);
     }
     *out = kernel;
@@ -368,10 +221,10 @@ static jtn_status get_global(jtn_loaded *loaded, const char *lowered, const char
     bool pushed;
 
     JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(check_device(cu, device));
-    JTN_TRY(enter(cu, device, &pushed));
+    JTN_TRY(jtn__cuda_check_device(cu, device));
+    JTN_TRY(jtn__cuda_enter(cu, device, &pushed));
     error = cu->cuLibraryGetGlobal(&pointer, size, loaded->library, lowered);
-    leave(cu, pushed);
+    jtn__cuda_leave(cu, pushed);
     if (error)
         return jtn__driver_fail(error, "the variable %s of %s cannot be found on GPU %d", name, loaded->name, device);
     *address = (void *)(uintptr_t)pointer;
@@ -399,7 +252,7 @@ static jtn_status get_attribute(jtn_kernel *kernel, const char *attribute, int d
     CUresult error;
 
     JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(check_device(cu, device));
+    JTN_TRY(jtn__cuda_check_device(cu, device));
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
         if (strcmp(attributes[i].name, attribute) != 0)
             continue;
@@ -433,8 +286,8 @@ static jtn_status explain_launch(const jtn_driver *cu, jtn_kernel *kernel, const
 {
     int threads = 0, registers = 0, blocks = 0, processors = 0;
 
-    if (is_sticky(error))
-        return poison(c->device, error, atomic_load(&last_kernel[c->device]));
+    if (jtn__cuda_is_sticky(error))
+        return jtn__cuda_poison(c->device, error);
     cu->cuKernelGetAttribute(&threads, FUNCTION_MAX_THREADS, kernel->kernel, c->device);
     cu->cuKernelGetAttribute(&registers, FUNCTION_REGISTERS, kernel->kernel, c->device);
     if ((c->flags & JTN_LAUNCH_COOPERATIVE) && error == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE &&
@@ -495,7 +348,7 @@ static jtn_status launch_here(const jtn_driver *cu, jtn_kernel *kernel, const jt
     }
     if (__builtin_expect(error != CUDA_SUCCESS, 0))
         return explain_launch(cu, kernel, c, error);
-    atomic_store_explicit(&last_kernel[c->device], kernel->name, memory_order_relaxed);
+    jtn__cuda_launched(c->device, kernel->name);
     return JTN_OK;
 }
 
@@ -507,11 +360,11 @@ static jtn_status launch(jtn_kernel *kernel, const jtn_launch_config *config, vo
 
     if (__builtin_expect(!cu, 0))
         JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(check_device(cu, config->device));
-    JTN_TRY(check_alive(config->device));
-    JTN_TRY(enter(cu, config->device, &pushed));
+    JTN_TRY(jtn__cuda_check_device(cu, config->device));
+    JTN_TRY(jtn__cuda_check_alive(config->device));
+    JTN_TRY(jtn__cuda_enter(cu, config->device, &pushed));
     status = launch_here(cu, kernel, config, params);
-    leave(cu, pushed);
+    jtn__cuda_leave(cu, pushed);
     return status;
 }
 
@@ -522,13 +375,13 @@ static jtn_status synchronize(int device)
     bool pushed;
 
     JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(check_device(cu, device));
-    JTN_TRY(check_alive(device));
-    JTN_TRY(enter(cu, device, &pushed));
+    JTN_TRY(jtn__cuda_check_device(cu, device));
+    JTN_TRY(jtn__cuda_check_alive(device));
+    JTN_TRY(jtn__cuda_enter(cu, device, &pushed));
     error = cu->cuCtxSynchronize();
-    leave(cu, pushed);
-    if (error && is_sticky(error))
-        return poison(device, error, atomic_load(&last_kernel[device]));
+    jtn__cuda_leave(cu, pushed);
+    if (error && jtn__cuda_is_sticky(error))
+        return jtn__cuda_poison(device, error);
     return error ? jtn__driver_fail(error, "waiting for GPU %d failed", device) : JTN_OK;
 }
 
@@ -542,10 +395,10 @@ static jtn_status allocate(int device, size_t bytes, void **out)
     bool pushed;
 
     JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(check_device(cu, device));
-    JTN_TRY(enter(cu, device, &pushed));
+    JTN_TRY(jtn__cuda_check_device(cu, device));
+    JTN_TRY(jtn__cuda_enter(cu, device, &pushed));
     error = cu->cuMemAlloc(&address, bytes ? bytes : 1);
-    leave(cu, pushed);
+    jtn__cuda_leave(cu, pushed);
     if (error)
         return jtn__driver_fail(error, "GPU %d has no %zu bytes", device, bytes);
     *out = (void *)(uintptr_t)address;
@@ -557,10 +410,10 @@ static void release(int device, void *address)
     const jtn_driver *cu = jtn__driver_ready();
     bool pushed;
 
-    if (!cu || !address || enter(cu, device, &pushed) != JTN_OK)
+    if (!cu || !address || jtn__cuda_enter(cu, device, &pushed) != JTN_OK)
         return;
     cu->cuMemFree((CUdeviceptr)(uintptr_t)address);
-    leave(cu, pushed);
+    jtn__cuda_leave(cu, pushed);
 }
 
 static jtn_status copy(void *dst, const void *src, size_t bytes, void *stream)
@@ -570,20 +423,20 @@ static jtn_status copy(void *dst, const void *src, size_t bytes, void *stream)
     bool pushed;
 
     JTN_TRY(jtn__driver(&cu));
-    JTN_TRY(enter(cu, current_device(), &pushed));
+    JTN_TRY(jtn__cuda_enter(cu, jtn__cuda_current_device(), &pushed));
     error = stream ? cu->cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes, stream)
                    : cu->cuMemcpy((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes);
-    leave(cu, pushed);
+    jtn__cuda_leave(cu, pushed);
     return error ? jtn__driver_fail(error, "copying %zu bytes failed", bytes) : JTN_OK;
 }
 
 static const jtn_target cuda = {
     .name = "cuda",
     .dl_device_type = kDLCUDA,
-    .device_count = device_count,
-    .active = is_active,
-    .current_device = current_device,
-    .arch = arch,
+    .device_count = jtn__cuda_device_count,
+    .active = jtn__cuda_is_active,
+    .current_device = jtn__cuda_current_device,
+    .arch = jtn__cuda_arch,
     .load = load,
     .unload = unload,
     .kernel = get_kernel,
