@@ -5,7 +5,7 @@ PY    := $(VENV)/bin/python
 JOBS  := $(shell nproc)
 APT   := cmake ninja-build gcc g++ pkg-config libffi-dev libsodium-dev libxxhash-dev libcmocka-dev valgrind python3-venv
 # NVRTC for the C tests, when the environment has it
-export JITNEY_TEST_SEARCH_PATH := $(abspath $(wildcard $(VENV)/lib/python3*/site-packages))
+export JITNEY_TEST_SEARCH_PATH = $(abspath $(wildcard $(VENV)/lib/python3*/site-packages))
 RUN   := PYTHONPATH=python JITNEY_LIBRARY=$(BUILD)/libjitney.so
 
 .PHONY: demo test build setup test-c test-python asan tsan valgrind bench size format clean
