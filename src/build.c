@@ -34,11 +34,12 @@ jtn_status jtn__plan(const jtn_unit *unit, jtn_plan *out)
         if (source->lang == JTN_LANG_CUDA)
             JTN_GO(jtn__cuda_survey(source->text, source->size, survey));
         if (survey->has_device && survey->has_host) {
-            status = jtn__fail(JTN_ERROR_UNSUPPORTED,
-                               "%s holds kernels and, at line %u, host code; one file with both is not supported yet: put the "
-                               "host code into a .cpp of its own and launch the kernels from Python (mod.kernel[grid, block](…)) "
-                               "or C (jtn_launch)",
-                               source->name, survey->host_line);
+            status = jtn__fail(
+                JTN_ERROR_UNSUPPORTED,
+                "%s holds kernels and, at line %u, host code; one file with both is not supported yet: put the "
+                "host code into a .cpp of its own and launch the kernels from Python (mod.kernel[grid, block](…)) "
+                "or C (jtn_launch)",
+                source->name, survey->host_line);
             goto out;
         }
         plan.is_device[i] = source->lang == JTN_LANG_CUDA && (survey->has_device || unit->instance);
@@ -115,8 +116,8 @@ static jtn_status take_deps(jtn_deps *to, jtn_deps *from)
     return JTN_OK;
 }
 
-static jtn_status compile_device_source(const jtn_build_input *in, jtn_device_build *build, size_t index, jtn_artifact *artifact,
-                                        jtn_deps *deps, jtn_findings *findings)
+static jtn_status compile_device_source(const jtn_build_input *in, jtn_device_build *build, size_t index,
+                                        jtn_artifact *artifact, jtn_deps *deps, jtn_findings *findings)
 {
     const jtn_source *source = &in->unit->sources[index];
     jtn_scan scan = {0};
@@ -134,8 +135,8 @@ static jtn_status compile_device_source(const jtn_build_input *in, jtn_device_bu
     job.arch = in->arch;
     job.include_dirs = &build->include_dirs;
     job.seed = build->seed;
-    JTN_GO(jtn__device_compile(in->nvrtc, &job, &in->plan->surveys[index], in->unit->instance ? &build->instances : NULL, artifact,
-                               findings));
+    JTN_GO(jtn__device_compile(in->nvrtc, &job, &in->plan->surveys[index],
+                               in->unit->instance ? &build->instances : NULL, artifact, findings));
     JTN_GO(take_deps(deps, &scan.deps));
 out:
     jtn__scan_deinit(&scan);
@@ -157,7 +158,8 @@ static bool may_hold_instance(const jtn_build_input *in, size_t index)
     return !known || in->plan->source_count == 1;
 }
 
-static jtn_status build_device(const jtn_build_input *in, jtn_artifact *artifact, jtn_deps *deps, jtn_findings *findings)
+static jtn_status build_device(const jtn_build_input *in, jtn_artifact *artifact, jtn_deps *deps,
+                               jtn_findings *findings)
 {
     jtn_device_build build = {0};
     jtn_status status = JTN_OK;
@@ -171,7 +173,8 @@ static jtn_status build_device(const jtn_build_input *in, jtn_artifact *artifact
         done = true;
     }
     if (!done)
-        status = jtn__fail(JTN_ERROR_NOT_FOUND, "no source of \"%s\" has a kernel template for \"%s\"", in->unit->name, in->unit->instance);
+        status = jtn__fail(JTN_ERROR_NOT_FOUND, "no source of \"%s\" has a kernel template for \"%s\"", in->unit->name,
+                           in->unit->instance);
 out:
     device_build_deinit(&build);
     return status;
@@ -213,9 +216,10 @@ static jtn_status host_build_init(const jtn_build_input *in, jtn_host_build *bui
         if (!names_kernel(in->plan, in->unit->wishes[i].text))
             build->wishes[build->wish_count++] = in->unit->wishes[i];
     if (build->wish_count && !build->source_count)
-        return jtn__fail(JTN_ERROR_NOT_FOUND,
-                         "\"%s\" is asked for as a function, but no source defines a kernel of that name and there is no host code",
-                         build->wishes[0].text);
+        return jtn__fail(
+            JTN_ERROR_NOT_FOUND,
+            "\"%s\" is asked for as a function, but no source defines a kernel of that name and there is no host code",
+            build->wishes[0].text);
     return JTN_OK;
 }
 
@@ -249,7 +253,8 @@ static jtn_status run_host(jtn_host_build *build, const char *staging)
         .root_count = in->root_count,
         .verbose = in->unit->verbose,
     };
-    jtn_status status = stub ? jtn__cxx_build(in->cxx, in->rt->cache, &job, &build->result, &build->findings) : JTN_ERROR_MEMORY;
+    jtn_status status =
+        stub ? jtn__cxx_build(in->cxx, in->rt->cache, &job, &build->result, &build->findings) : JTN_ERROR_MEMORY;
 
     jtn__free(stub);
     return status;
@@ -319,7 +324,8 @@ static jtn_status document_kernels(const jtn_unit *unit, jtn_artifact *artifact)
         for (size_t k = 0; unit->wishes[i].doc && k < artifact->kernel_count; k++) {
             jtn_kernel_info *kernel = &artifact->kernels[k];
 
-            if (strcmp(kernel->name, unit->wishes[i].text) == 0 && !kernel->doc && !(kernel->doc = jtn__strdup(unit->wishes[i].doc)))
+            if (strcmp(kernel->name, unit->wishes[i].text) == 0 && !kernel->doc &&
+                !(kernel->doc = jtn__strdup(unit->wishes[i].doc)))
                 return JTN_ERROR_MEMORY;
         }
     return JTN_OK;
@@ -330,7 +336,8 @@ static jtn_status refuse_twins(const jtn_artifact *artifact)
     for (size_t i = 0; i < artifact->kernel_count; i++)
         for (size_t k = i + 1; k < artifact->kernel_count; k++)
             if (strcmp(artifact->kernels[i].name, artifact->kernels[k].name) == 0)
-                return jtn__fail(JTN_ERROR_ARGUMENT, "the kernel \"%s\" is defined in two sources of one module; rename one of them",
+                return jtn__fail(JTN_ERROR_ARGUMENT,
+                                 "the kernel \"%s\" is defined in two sources of one module; rename one of them",
                                  artifact->kernels[i].name);
     return JTN_OK;
 }
@@ -338,12 +345,13 @@ static jtn_status refuse_twins(const jtn_artifact *artifact)
 /* ---------------------------------------------------------------- both ---- */
 
 /* Compiles for device and host at the same time. When both fail, the device's failure is the one told: it was first. */
-static jtn_status compile_both(const jtn_build_input *in, jtn_host_build *host, const char *staging, jtn_artifact *artifact,
-                               jtn_deps *deps, jtn_findings *findings)
+static jtn_status compile_both(const jtn_build_input *in, jtn_host_build *host, const char *staging,
+                               jtn_artifact *artifact, jtn_deps *deps, jtn_findings *findings)
 {
     jtn_host_thread arg = {host, staging};
     pthread_t thread;
-    bool threaded = host->source_count && in->plan->needs_device && pthread_create(&thread, NULL, host_thread, &arg) == 0;
+    bool threaded =
+        host->source_count && in->plan->needs_device && pthread_create(&thread, NULL, host_thread, &arg) == 0;
     jtn_status status = JTN_OK;
 
     if (in->plan->needs_device)
@@ -358,7 +366,8 @@ static jtn_status compile_both(const jtn_build_input *in, jtn_host_build *host, 
     return status;
 }
 
-static jtn_status take_host_result(const jtn_build_input *in, jtn_host_build *host, jtn_artifact *artifact, jtn_build_output *out)
+static jtn_status take_host_result(const jtn_build_input *in, jtn_host_build *host, jtn_artifact *artifact,
+                                   jtn_build_output *out)
 {
     if (!host->source_count)
         return jtn__package_stub(in->rt->data_dir, in->unit->base_name, &out->file);

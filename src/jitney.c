@@ -44,7 +44,8 @@ jtn_status jtn_diagnostic_at(size_t index, jtn_diagnostic *out)
     if (!out || out->struct_size < offsetof(jtn_diagnostic, file) + sizeof out->file)
         return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_diagnostic_at: set out->struct_size to sizeof(jtn_diagnostic)");
     if (index >= findings->count)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_diagnostic_at: there are %zu diagnostics, none numbered %zu", findings->count, index);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_diagnostic_at: there are %zu diagnostics, none numbered %zu",
+                         findings->count, index);
     finding = &findings->items[index];
     full.struct_size = out->struct_size < sizeof full ? out->struct_size : sizeof full;
     full.file = finding->file ? finding->file : "";
@@ -116,7 +117,8 @@ jtn_status jtn_module_at(jtn_module *mod, size_t index, jtn_function **out)
     if (!mod || !out)
         return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_module_at: mod and out must not be NULL");
     if (index >= mod->function_count)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "%s has %zu functions, none numbered %zu", mod->name, mod->function_count, index);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "%s has %zu functions, none numbered %zu", mod->name, mod->function_count,
+                         index);
     *out = mod->functions[index];
     return JTN_OK;
 }
@@ -144,7 +146,8 @@ static jtn_status make_instance(jtn_module *mod, const char *name, jtn_function 
 
     if (!mod->instantiate)
         return jtn__fail(JTN_ERROR_NOT_FOUND,
-                         "%s has no instance \"%s\", and its source is not here to make one: a module opened from a copied file holds "
+                         "%s has no instance \"%s\", and its source is not here to make one: a module opened from a "
+                         "copied file holds "
                          "only what was compiled into it",
                          mod->name, name);
     JTN_TRY(mod->instantiate(mod, name, &instance));
@@ -174,7 +177,8 @@ static jtn_status find_global(jtn_module *mod, const jtn_global_info *info, int 
     jtn_loaded *loaded;
 
     JTN_TRY(jtn__module_image(mod, info->image, &loaded));
-    return mod->target->global(loaded, info->lowered, info->name, device < 0 ? mod->target->current_device() : device, address, size);
+    return mod->target->global(loaded, info->lowered, info->name, device < 0 ? mod->target->current_device() : device,
+                               address, size);
 }
 
 jtn_status jtn_module_global(jtn_module *mod, const char *name, int device, void **address, size_t *size)
@@ -190,8 +194,8 @@ jtn_status jtn_module_global(jtn_module *mod, const char *name, int device, void
     jtn__buf_init(&list, 0);
     for (size_t i = 0; i < mod->artifact.global_count; i++)
         jtn__buf_printf(&list, "%s%s", list.size ? ", " : "", mod->artifact.globals[i].name);
-    status = jtn__fail(JTN_ERROR_NOT_FOUND, "%s has no __constant__ or __device__ variable \"%s\"; it has: %s", mod->name, name,
-                       list.size && list.failed == JTN_OK ? list.data : "none");
+    status = jtn__fail(JTN_ERROR_NOT_FOUND, "%s has no __constant__ or __device__ variable \"%s\"; it has: %s",
+                       mod->name, name, list.size && list.failed == JTN_OK ? list.data : "none");
     jtn__buf_deinit(&list);
     return status;
 }
@@ -230,7 +234,8 @@ jtn_status jtn_function_param(const jtn_function *fn, size_t index, jtn_param_in
     if (!fn || !out || out->struct_size < offsetof(jtn_param_info, name) + sizeof out->name)
         return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_function_param: set out->struct_size to sizeof(jtn_param_info)");
     if (index >= jtn_function_param_count(fn))
-        return jtn__fail(JTN_ERROR_ARGUMENT, "%s takes %zu parameters, none numbered %zu", fn->name, jtn_function_param_count(fn), index);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "%s takes %zu parameters, none numbered %zu", fn->name,
+                         jtn_function_param_count(fn), index);
     full.struct_size = out->struct_size < sizeof full ? out->struct_size : sizeof full;
     if (fn->kind == JTN_FUNCTION_OP) {
         full.name = fn->op->params[index].name;
@@ -252,7 +257,8 @@ jtn_status jtn_function_attribute(jtn_function *fn, const char *name, int device
     if (fn->kind != JTN_FUNCTION_KERNEL)
         return jtn__fail(JTN_ERROR_ARGUMENT, "%s is no kernel; only kernels have attributes", fn->name);
     JTN_TRY(jtn__function_prepare(fn));
-    return fn->module->target->attribute(fn->kernel, name, device < 0 ? fn->module->target->current_device() : device, out);
+    return fn->module->target->attribute(fn->kernel, name, device < 0 ? fn->module->target->current_device() : device,
+                                         out);
 }
 
 /* ---------------------------------------------------------------- call ---- */

@@ -82,7 +82,8 @@ static jtn_status parse_first_arch(const char *list, char **out)
     size_t size = strcspn(list, "; ");
 
     if (size >= sizeof first)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "TORCH_CUDA_ARCH_LIST=\"%.100s\" does not begin with an architecture", list);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "TORCH_CUDA_ARCH_LIST=\"%.100s\" does not begin with an architecture",
+                         list);
     memcpy(first, list, size);
     first[size] = 0;
     return jtn__arch_parse(first, out);
@@ -100,8 +101,9 @@ static jtn_status arch_of_gpu(char **out)
     }
     if (list && *list)
         return parse_first_arch(list, out);
-    return jtn__fail_prefix(JTN_ERROR_DEVICE, "no GPU to compile for: name an architecture (arch=\"sm_90\", jtn_unit_add_option "
-                                              "JTN_OPTION_ARCH, or JITNEY_ARCH=sm_90) to compile without one");
+    return jtn__fail_prefix(JTN_ERROR_DEVICE,
+                            "no GPU to compile for: name an architecture (arch=\"sm_90\", jtn_unit_add_option "
+                            "JTN_OPTION_ARCH, or JITNEY_ARCH=sm_90) to compile without one");
 }
 
 /* The unit's wish, nvcc's -arch or -gencode, the environment, the GPU: in this order. */
@@ -140,7 +142,8 @@ static jtn_status collect_roots(jtn_loading *load)
         JTN_GO(path ? jtn__list_add_take(&load->roots, jtn__path_dir(path)) : jtn__list_add(&load->roots, ""));
     }
     JTN_GO(jtn__options_device(&load->unit->cuda_cflags, &options));
-    JTN_GO(jtn__list_add_all(&load->unit->cflags, &options.host)); /* -Xcompiler, -l and kin given among the CUDA flags */
+    JTN_GO(
+        jtn__list_add_all(&load->unit->cflags, &options.host)); /* -Xcompiler, -l and kin given among the CUDA flags */
     JTN_GO(jtn__list_add_all(&load->unit->ldflags, &options.link));
     for (size_t i = 0; i < options.include_dirs.count; i++)
         JTN_GO(jtn__list_add_take(&load->unit->include_dirs, jtn__path_absolute(options.include_dirs.items[i])));
@@ -254,7 +257,8 @@ static bool sources_fresh(jtn_module *module)
 
 int jtn__load_fresh(jtn_module *module)
 {
-    return sources_fresh(module) && jtn__deps_fresh(&module->entry.deps, module->roots.items, module->roots.count, false);
+    return sources_fresh(module) &&
+           jtn__deps_fresh(&module->entry.deps, module->roots.items, module->roots.count, false);
 }
 
 /* ---------------------------------------------------------------- build and store ---- */
@@ -305,7 +309,8 @@ static void progress_end(jtn_progress *progress, double seconds, jtn_status stat
     pthread_mutex_unlock(&progress->lock);
     pthread_join(progress->thread, NULL);
     if (progress->said)
-        fprintf(stderr, "jitney: %s %s after %.1f s\n", progress->name, status == JTN_OK ? "compiled" : "failed to compile", seconds);
+        fprintf(stderr, "jitney: %s %s after %.1f s\n", progress->name,
+                status == JTN_OK ? "compiled" : "failed to compile", seconds);
 }
 
 static jtn_status run_build(jtn_loading *load, jtn_build_output *output)
@@ -350,10 +355,12 @@ static jtn_status build_and_store(jtn_loading *load, jtn_module **out)
     jtn_status status;
 
     if (never && strcmp(never, "never") == 0)
-        return jtn__fail(JTN_ERROR_CACHE, "\"%s\" is not in the cache and JITNEY_COMPILE=never forbids to compile it", load->unit->name);
+        return jtn__fail(JTN_ERROR_CACHE, "\"%s\" is not in the cache and JITNEY_COMPILE=never forbids to compile it",
+                         load->unit->name);
     JTN_TRY(run_build(load, &output));
     JTN_GO(jtn__cache_put(load->rt->cache, &load->k1, &output.deps, load->unit->base_name,
-                          (jtn_view){output.file.data, output.file.size}, (jtn_view){output.payload.data, output.payload.size},
+                          (jtn_view){output.file.data, output.file.size},
+                          (jtn_view){output.payload.data, output.payload.size},
                           (jtn_view){load->material.data, load->material.size}, &entry));
     status = make_module(load, &entry, "built", out);
 out:
@@ -375,7 +382,8 @@ static jtn_status look_up(jtn_loading *load, bool again, bool *found, jtn_module
         jtn__log(JTN_LOG_INFO, "jitney: %s: found in the cache: %s", load->unit->name, entry.path ? entry.path : "");
         status = make_module(load, &entry, "disk", out);
     } else if (status == JTN_OK && !again) {
-        jtn__log(JTN_LOG_INFO, "jitney: %s: not in the cache%s%s", load->unit->name, why.size ? ": " : "", why.size ? why.data : "");
+        jtn__log(JTN_LOG_INFO, "jitney: %s: not in the cache%s%s", load->unit->name, why.size ? ": " : "",
+                 why.size ? why.data : "");
     }
     jtn__entry_deinit(&entry);
     jtn__buf_deinit(&why);

@@ -126,8 +126,9 @@ static jtn_status parse_mode(const char *text, jtn_cache_mode *out)
         }
     if (!text || !*text)
         return JTN_OK;
-    return jtn__fail(JTN_ERROR_ARGUMENT, "\"%.50s\" is no cache mode (JITNEY_CACHE or jtn_options.cache_mode): there are off, read and write",
-                     text);
+    return jtn__fail(
+        JTN_ERROR_ARGUMENT,
+        "\"%.50s\" is no cache mode (JITNEY_CACHE or jtn_options.cache_mode): there are off, read and write", text);
 }
 
 static jtn_status open_cache(jtn_runtime *rt, const jtn_options *options)
@@ -141,7 +142,8 @@ static jtn_status open_cache(jtn_runtime *rt, const jtn_options *options)
     if (!dir)
         return JTN_ERROR_MEMORY;
     if (!*dir && mode != JTN_CACHE_OFF) {
-        jtn__log_once("no cache dir", "jitney: no cache: neither JITNEY_CACHE_DIR, XDG_CACHE_HOME nor HOME names a folder; set one");
+        jtn__log_once("no cache dir",
+                      "jitney: no cache: neither JITNEY_CACHE_DIR, XDG_CACHE_HOME nor HOME names a folder; set one");
         mode = JTN_CACHE_OFF;
     }
     status = jtn__cache_open(dir, mode, &rt->cache);
@@ -164,7 +166,8 @@ static jtn_status runtime_new(const jtn_options *options, jtn_runtime **out)
     if (!rt)
         return JTN_ERROR_MEMORY;
     pthread_mutex_init(&rt->lock, NULL);
-    jtn__log_set(options->log, options->log_arg, verbose && *verbose && strcmp(verbose, "0") != 0 ? JTN_LOG_INFO : JTN_LOG_WARNING);
+    jtn__log_set(options->log, options->log_arg,
+                 verbose && *verbose && strcmp(verbose, "0") != 0 ? JTN_LOG_INFO : JTN_LOG_WARNING);
     JTN_GO(copy_text(&rt->search_path, options->search_path));
     JTN_GO(copy_text(&rt->host_abi, options->host_abi));
     JTN_GO(find_data_dir(options->data_dir, &rt->data_dir));
@@ -188,7 +191,8 @@ jtn_status jtn_open(const jtn_options *options, jtn_runtime **out)
     if (!out)
         return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_open: out must not be NULL");
     if (options && options->struct_size < offsetof(jtn_options, cache_dir) + sizeof(char *))
-        return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_open: options.struct_size is %zu; set it to sizeof(jtn_options)", options->struct_size);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_open: options.struct_size is %zu; set it to sizeof(jtn_options)",
+                         options->struct_size);
     if (options)
         memcpy(&given, options, options->struct_size < sizeof given ? options->struct_size : sizeof given);
     pthread_mutex_lock(&open_lock);
@@ -223,8 +227,8 @@ jtn_runtime *jtn__runtime(void)
 /* ---------------------------------------------------------------- compilers ---- */
 
 /* An identity that is dear to compute, remembered in the cache under what stat says of the files it is of. */
-static jtn_status remember(jtn_runtime *rt, const jtn_digest *ids, jtn_status (*compute)(const void *arg, jtn_digest *out), const void *arg,
-                           jtn_digest *out)
+static jtn_status remember(jtn_runtime *rt, const jtn_digest *ids,
+                           jtn_status (*compute)(const void *arg, jtn_digest *out), const void *arg, jtn_digest *out)
 {
     jtn_buf bytes;
     bool found = false;

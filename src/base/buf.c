@@ -30,7 +30,8 @@ static jtn_status grow(jtn_buf *buf, size_t more)
     if (buf->failed != JTN_OK)
         return buf->failed;
     if (more > buf->ceiling - buf->size) {
-        buf->failed = jtn__fail(JTN_ERROR_MEMORY, "a text or file is larger than the %zu bytes allowed for it", buf->ceiling);
+        buf->failed =
+            jtn__fail(JTN_ERROR_MEMORY, "a text or file is larger than the %zu bytes allowed for it", buf->ceiling);
         return buf->failed;
     }
     while (capacity <= buf->size + more)

@@ -26,8 +26,8 @@ static jtn_status fail_errno(const char *what, const char *path)
 {
     int error = errno;
 
-    return jtn__fail(error == ENOENT || error == ENOTDIR ? JTN_ERROR_NOT_FOUND : JTN_ERROR_IO, "%s \"%s\": %s", what, path,
-                     strerror(error));
+    return jtn__fail(error == ENOENT || error == ENOTDIR ? JTN_ERROR_NOT_FOUND : JTN_ERROR_IO, "%s \"%s\": %s", what,
+                     path, strerror(error));
 }
 
 /* ---------------------------------------------------------------- identity ---- */
@@ -49,8 +49,8 @@ jtn_status jtn__file_id(const char *path, jtn_file_id *out)
 
 bool jtn__file_id_equal(const jtn_file_id *a, const jtn_file_id *b)
 {
-    return a->inode != 0 && a->device == b->device && a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns &&
-           a->ctime_ns == b->ctime_ns;
+    return a->inode != 0 && a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
 bool jtn__file_id_racy(const jtn_file_id *id)

@@ -10,7 +10,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-_Static_assert(sizeof(crypto_generichash_state) <= sizeof((jtn_hash *)0)->state, "the state of libsodium's hash has grown");
+_Static_assert(sizeof(crypto_generichash_state) <= sizeof((jtn_hash *)0)->state,
+               "the state of libsodium's hash has grown");
 
 /* Values up to this length that are plain text are told in the trace as they are. */
 #define TRACE_PLAIN 200

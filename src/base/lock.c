@@ -60,7 +60,8 @@ static void tell(int fd, void (*waiting)(void *arg, const char *holder), void *a
     waiting(arg, text[0] ? text : "another process");
 }
 
-void jtn__lock_take(const char *path, int wait_ms, void (*waiting)(void *arg, const char *holder), void *arg, jtn_lock *out)
+void jtn__lock_take(const char *path, int wait_ms, void (*waiting)(void *arg, const char *holder), void *arg,
+                    jtn_lock *out)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     int64_t begin = now_ms();

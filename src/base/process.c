@@ -256,7 +256,8 @@ jtn_status jtn__process_wait(jtn_process *process, int timeout_ms, jtn_buf *outp
     close(process->fd);
     *process = (jtn_process){0, -1};
     if (code < 0)
-        return jtn__fail(JTN_ERROR_TOOL, "how a program ended cannot be known: this process ignores SIGCHLD; let it be SIG_DFL");
+        return jtn__fail(JTN_ERROR_TOOL,
+                         "how a program ended cannot be known: this process ignores SIGCHLD; let it be SIG_DFL");
     *exit_code = code;
     return output ? output->failed : JTN_OK;
 }

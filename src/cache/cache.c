@@ -73,8 +73,8 @@ static jtn_status open_result(jtn_cache *cache, const jtn_result *result, jtn_en
     return status;
 }
 
-jtn_status jtn__cache_get(jtn_cache *cache, const jtn_digest *k1, char *const roots[], size_t root_count, jtn_entry *out, bool *found,
-                          jtn_buf *why)
+jtn_status jtn__cache_get(jtn_cache *cache, const jtn_digest *k1, char *const roots[], size_t root_count,
+                          jtn_entry *out, bool *found, jtn_buf *why)
 {
     jtn_manifest manifest = {0};
     jtn_status status = JTN_OK;
@@ -108,7 +108,8 @@ jtn_status jtn__cache_get(jtn_cache *cache, const jtn_digest *k1, char *const ro
 /* ---------------------------------------------------------------- storing ---- */
 
 /* Renames a filled staging folder into place. An entry that is there already wins if it is good. */
-static jtn_status publish(jtn_cache *cache, const char *staging, const char *folder, const char *name, const jtn_digest *k2)
+static jtn_status publish(jtn_cache *cache, const char *staging, const char *folder, const char *name,
+                          const jtn_digest *k2)
 {
     char *parent = jtn__path_dir(folder);
     char *path = jtn__format("%s/%s.so", folder, name);
@@ -240,8 +241,8 @@ static jtn_status copy_deps(const jtn_deps *from, jtn_deps *to)
     return JTN_OK;
 }
 
-static jtn_status store(jtn_cache *cache, const jtn_digest *k1, const jtn_digest *k2, const jtn_deps *deps, const char *name,
-                        jtn_view bytes, jtn_entry *out)
+static jtn_status store(jtn_cache *cache, const jtn_digest *k1, const jtn_digest *k2, const jtn_deps *deps,
+                        const char *name, jtn_view bytes, jtn_entry *out)
 {
     jtn_result result = {.k2 = *k2};
     jtn_entry entry = {0};

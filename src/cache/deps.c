@@ -74,7 +74,8 @@ static jtn_status identify(const char *place, const jtn_view *content, jtn_dep *
     return JTN_OK;
 }
 
-jtn_status jtn__deps_add(jtn_deps *deps, char *const roots[], uint32_t root, const char *path, const jtn_view *content, bool system)
+jtn_status jtn__deps_add(jtn_deps *deps, char *const roots[], uint32_t root, const char *path, const jtn_view *content,
+                         bool system)
 {
     char place[4096];
     jtn_dep dep = {.root = root, .path = (char *)(uintptr_t)path, .system = system}, *added;

@@ -56,7 +56,9 @@ static bool check(const char *path, const char *key)
     const char *reason = refusal(path);
 
     if (reason)
-        jtn__log_once(key, "jitney: the cache folder \"%s\" is not used: %s. Set JITNEY_CACHE_DIR to a folder of your own", path, reason);
+        jtn__log_once(key,
+                      "jitney: the cache folder \"%s\" is not used: %s. Set JITNEY_CACHE_DIR to a folder of your own",
+                      path, reason);
     return !reason;
 }
 
@@ -126,7 +128,8 @@ char *jtn__disk_place(const jtn_cache *cache, const char *kind, const jtn_digest
 
 void jtn__disk_complain(const jtn_cache *cache)
 {
-    jtn__log_once("cannot store", "jitney: nothing is stored in the cache \"%s\": %s", cache->dir, jtn__error_message());
+    jtn__log_once("cannot store", "jitney: nothing is stored in the cache \"%s\": %s", cache->dir,
+                  jtn__error_message());
 }
 
 /* Removes what is older than a day: staging that its writer left behind, locks long unused, what was set aside. */

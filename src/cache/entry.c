@@ -57,14 +57,15 @@ jtn_status jtn__entry_decode(jtn_view bytes, const char *path, jtn_entry *out)
     r.at = bytes.size - FOOTER_SIZE + sizeof magic;
     version = jtn__get_u32(&r);
     if (version != JTN_ENTRY_VERSION)
-        return jtn__fail(JTN_ERROR_CACHE, "\"%s\" has format %u, this library reads format %d; build the module again", path, version,
-                         JTN_ENTRY_VERSION);
+        return jtn__fail(JTN_ERROR_CACHE, "\"%s\" has format %u, this library reads format %d; build the module again",
+                         path, version, JTN_ENTRY_VERSION);
     jtn__get_u32(&r);
     file_size = jtn__get_u64(&r);
     payload_size = jtn__get_u64(&r);
     material_size = jtn__get_u64(&r);
     rest = bytes.size - FOOTER_SIZE;
-    if (r.bad || file_size > rest || payload_size > rest - file_size || material_size != rest - file_size - payload_size)
+    if (r.bad || file_size > rest || payload_size > rest - file_size ||
+        material_size != rest - file_size - payload_size)
         return damaged(path, "is damaged: its parts do not fit its size");
     jtn__checksum_of(bytes.data, bytes.size - CHECKSUM_SIZE, &checksum);
     if (memcmp(checksum.bytes, bytes.data + bytes.size - CHECKSUM_SIZE, CHECKSUM_SIZE) != 0)

@@ -84,7 +84,8 @@ jtn_status jtn__tensor_box_finish(jtn_tensor_box *box)
 
     if (!dl->strides && dl->ndim > 0) {
         if (dl->ndim > 8)
-            return jtn__fail(JTN_ERROR_ARGUMENT, "a tensor of %d dimensions without strides cannot be passed (8 at most)", dl->ndim);
+            return jtn__fail(JTN_ERROR_ARGUMENT,
+                             "a tensor of %d dimensions without strides cannot be passed (8 at most)", dl->ndim);
         dl->strides = box->inline_dims + 8;
         for (int i = dl->ndim - 1; i >= 0; i--) {
             dl->strides[i] = numel;
@@ -116,7 +117,8 @@ static void destroy_plain(jtn_tensor_box *box)
 }
 
 /* A box with room for its own shape and strides. */
-static jtn_tensor_box *new_box(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device)
+static jtn_tensor_box *new_box(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype,
+                               DLDevice device)
 {
     jtn_tensor_box *box = jtn__alloc(sizeof *box + (size_t)(ndim > 8 ? 2 * ndim : 0) * sizeof(int64_t));
     int64_t *dims;
@@ -126,7 +128,8 @@ static jtn_tensor_box *new_box(int32_t ndim, const int64_t *sizes, const int64_t
         return NULL;
     dims = ndim > 8 ? (int64_t *)(box + 1) : box->inline_dims;
     box->head.refcount = 1;
-    box->head.dl = (DLTensor){.device = device, .ndim = ndim, .dtype = dtype, .shape = dims, .strides = dims + (ndim > 8 ? ndim : 8)};
+    box->head.dl = (DLTensor){
+        .device = device, .ndim = ndim, .dtype = dtype, .shape = dims, .strides = dims + (ndim > 8 ? ndim : 8)};
     for (int i = ndim - 1; i >= 0; i--) {
         dims[i] = sizes[i];
         box->head.dl.strides[i] = strides ? strides[i] : step;
@@ -156,8 +159,8 @@ static int report(jtn_status status, int raise)
     return (int)status;
 }
 
-static int plain_empty(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device, int pinned,
-                       int requires_grad, jtn_tensor **out)
+static int plain_empty(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device,
+                       int pinned, int requires_grad, jtn_tensor **out)
 {
     jtn_tensor_box *box;
     jtn_status status = JTN_OK;
@@ -165,7 +168,8 @@ static int plain_empty(int32_t ndim, const int64_t *sizes, const int64_t *stride
 
     for (int i = 0; i < ndim; i++)
         if (sizes[i] < 0)
-            return report(jtn__fail(JTN_ERROR_ARGUMENT, "a tensor cannot have the size %lld", (long long)sizes[i]), JTN_RAISE_RUNTIME);
+            return report(jtn__fail(JTN_ERROR_ARGUMENT, "a tensor cannot have the size %lld", (long long)sizes[i]),
+                          JTN_RAISE_RUNTIME);
     if (device.device_id < 0)
         device.device_id = device.device_type == kDLCUDA ? jtn__target_cuda()->current_device() : 0;
     if (!(box = new_box(ndim, sizes, strides, dtype, device)))
@@ -192,7 +196,8 @@ static void destroy_view(jtn_tensor_box *box)
     jtn__free(box);
 }
 
-static int plain_as_strided(jtn_tensor *base, int32_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, jtn_tensor **out)
+static int plain_as_strided(jtn_tensor *base, int32_t ndim, const int64_t *sizes, const int64_t *strides,
+                            int64_t offset, jtn_tensor **out)
 {
     jtn_tensor_box *box = new_box(ndim, sizes, strides, base->dl.dtype, base->dl.device);
 
@@ -265,8 +270,9 @@ static char *element(const DLTensor *dl, int64_t index)
 
 static bool same_layout(const jtn_tensor *a, const jtn_tensor *b)
 {
-    bool same = a->dl.ndim == b->dl.ndim && a->dl.dtype.code == b->dl.dtype.code && a->dl.dtype.bits == b->dl.dtype.bits &&
-                (a->flags & JTN_TENSOR_CONTIGUOUS) && (b->flags & JTN_TENSOR_CONTIGUOUS);
+    bool same = a->dl.ndim == b->dl.ndim && a->dl.dtype.code == b->dl.dtype.code &&
+                a->dl.dtype.bits == b->dl.dtype.bits && (a->flags & JTN_TENSOR_CONTIGUOUS) &&
+                (b->flags & JTN_TENSOR_CONTIGUOUS);
 
     for (int i = 0; same && i < a->dl.ndim; i++)
         same = a->dl.shape[i] == b->dl.shape[i];
@@ -287,11 +293,13 @@ static int plain_copy(jtn_tensor *dst, jtn_tensor *src, int non_blocking)
         return 0;
     }
     if (!on_cpu || (src->numel != dst->numel && src->numel != 1))
-        return report(jtn__fail(JTN_ERROR_UNSUPPORTED, "without PyTorch or NumPy, tensors are copied only between equal shapes, and on "
-                                                       "a GPU only when both are contiguous and of one dtype"),
+        return report(jtn__fail(JTN_ERROR_UNSUPPORTED,
+                                "without PyTorch or NumPy, tensors are copied only between equal shapes, and on "
+                                "a GPU only when both are contiguous and of one dtype"),
                       JTN_RAISE_RUNTIME);
     for (int64_t i = 0; i < dst->numel; i++)
-        write_element(dst->dl.dtype, read_element(src->dl.dtype, element(&src->dl, src->numel == 1 ? 0 : i)), element(&dst->dl, i));
+        write_element(dst->dl.dtype, read_element(src->dl.dtype, element(&src->dl, src->numel == 1 ? 0 : i)),
+                      element(&dst->dl, i));
     return 0;
 }
 
@@ -300,7 +308,8 @@ static int plain_fill(jtn_tensor *tensor, const jtn_value *scalar)
     double d = scalar->kind == JTN_FLOAT ? scalar->as.d : (double)scalar->as.i;
 
     if (tensor->dl.device.device_type != kDLCPU)
-        return report(jtn__fail(JTN_ERROR_UNSUPPORTED, "without PyTorch, tensors on a GPU cannot be filled"), JTN_RAISE_RUNTIME);
+        return report(jtn__fail(JTN_ERROR_UNSUPPORTED, "without PyTorch, tensors on a GPU cannot be filled"),
+                      JTN_RAISE_RUNTIME);
     for (int64_t i = 0; i < tensor->numel; i++)
         if (!write_element(tensor->dl.dtype, d, element(&tensor->dl, i)))
             return report(jtn__fail(JTN_ERROR_ARGUMENT, "%g does not fit the tensor's dtype", d), JTN_RAISE_RUNTIME);
@@ -323,13 +332,14 @@ void jtn__framework_set(const jtn_framework *given)
     atomic_store(&framework, given ? given : &plain);
 }
 
-static int tensor_empty(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device, int pinned,
-                        int requires_grad, jtn_tensor **out)
+static int tensor_empty(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device,
+                        int pinned, int requires_grad, jtn_tensor **out)
 {
     return atomic_load(&framework)->tensor_empty(ndim, sizes, strides, dtype, device, pinned, requires_grad, out);
 }
 
-static int tensor_as_strided(jtn_tensor *base, int32_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, jtn_tensor **out)
+static int tensor_as_strided(jtn_tensor *base, int32_t ndim, const int64_t *sizes, const int64_t *strides,
+                             int64_t offset, jtn_tensor **out)
 {
     return atomic_load(&framework)->tensor_as_strided(base, ndim, sizes, strides, offset, out);
 }

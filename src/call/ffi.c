@@ -19,11 +19,11 @@ static ffi_type *type_of(const jtn_type *type)
     if (type->dtype.code == kDLFloat)
         return type->dtype.bits == 64 ? &ffi_type_double : &ffi_type_float;
     if (type->dtype.code == kDLInt)
-        return type->dtype.bits == 64 ? &ffi_type_sint64
+        return type->dtype.bits == 64   ? &ffi_type_sint64
                : type->dtype.bits == 32 ? &ffi_type_sint32
                : type->dtype.bits == 16 ? &ffi_type_sint16
                                         : &ffi_type_sint8;
-    return type->dtype.bits == 64 ? &ffi_type_uint64
+    return type->dtype.bits == 64   ? &ffi_type_uint64
            : type->dtype.bits == 32 ? &ffi_type_uint32
            : type->dtype.bits == 16 ? &ffi_type_uint16
                                     : &ffi_type_uint8; /* bool too */
@@ -34,13 +34,15 @@ jtn_status jtn__ffi_prepare(jtn_function *fn)
     jtn_cif *cif;
 
     if (fn->param_count > JTN_MAX_PARAMS)
-        return jtn__fail(JTN_ERROR_UNSUPPORTED, "%s has %zu parameters; at most %d can be passed", fn->name, fn->param_count, JTN_MAX_PARAMS);
+        return jtn__fail(JTN_ERROR_UNSUPPORTED, "%s has %zu parameters; at most %d can be passed", fn->name,
+                         fn->param_count, JTN_MAX_PARAMS);
     cif = jtn__alloc(sizeof *cif + (fn->param_count + 1) * sizeof *cif->types);
     if (!cif)
         return JTN_ERROR_MEMORY;
     for (size_t i = 0; i < fn->param_count; i++)
         cif->types[i] = type_of(&fn->params[i].type);
-    if (ffi_prep_cif(&cif->cif, FFI_DEFAULT_ABI, (unsigned)fn->param_count, type_of(&fn->c_info->returns), cif->types) != FFI_OK) {
+    if (ffi_prep_cif(&cif->cif, FFI_DEFAULT_ABI, (unsigned)fn->param_count, type_of(&fn->c_info->returns),
+                     cif->types) != FFI_OK) {
         jtn__free(cif);
         return jtn__fail(JTN_ERROR_UNSUPPORTED, "%s cannot be called: libffi does not take its types", fn->name);
     }
@@ -81,7 +83,8 @@ static void take_result(const jtn_type *type, const void *bytes, jtn_value *resu
         unsigned shift = 64 - type->dtype.bits;
 
         result->kind = JTN_INT;
-        result->as.i = type->dtype.code == kDLInt ? (int64_t)(word << shift) >> shift : (int64_t)(word << shift >> shift);
+        result->as.i =
+            type->dtype.code == kDLInt ? (int64_t)(word << shift) >> shift : (int64_t)(word << shift >> shift);
         if (type->dtype.code == kDLUInt && result->as.i < 0)
             result->kind = JTN_UINT;
     }

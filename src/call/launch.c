@@ -33,7 +33,10 @@ static uint16_t to_half(float f)
 /* A finite number that would become infinite does not fit. */
 static bool pack_float(DLDataType dtype, double d, void *slot)
 {
-    double most = dtype.code == kDLBfloat ? 3.3895313892515355e38 : dtype.bits == 16 ? 65504.0 : dtype.bits == 32 ? (double)FLT_MAX : DBL_MAX;
+    double most = dtype.code == kDLBfloat ? 3.3895313892515355e38
+                  : dtype.bits == 16      ? 65504.0
+                  : dtype.bits == 32      ? (double)FLT_MAX
+                                          : DBL_MAX;
     float f = (float)d;
     uint16_t h;
 
@@ -52,8 +55,9 @@ static bool pack_float(DLDataType dtype, double d, void *slot)
 
 static bool pack_int(DLDataType dtype, int64_t i, void *slot)
 {
-    if (dtype.code == kDLUInt ? i < 0 || (dtype.bits < 64 && (uint64_t)i >> dtype.bits)
-                              : dtype.bits < 64 && (i < -((int64_t)1 << (dtype.bits - 1)) || i >= (int64_t)1 << (dtype.bits - 1)))
+    if (dtype.code == kDLUInt
+            ? i < 0 || (dtype.bits < 64 && (uint64_t)i >> dtype.bits)
+            : dtype.bits < 64 && (i < -((int64_t)1 << (dtype.bits - 1)) || i >= (int64_t)1 << (dtype.bits - 1)))
         return false;
     memcpy(slot, &i, dtype.bits / 8u); /* little-endian: the low bytes come first */
     return true;
@@ -76,7 +80,8 @@ static bool pack_scalar(const jtn_type *type, const jtn_value *value, void *slot
     case JTN_INT:
     case JTN_BOOL:
         if (type->dtype.code != kDLBool)
-            return is_float ? pack_float(type->dtype, (double)value->as.i, slot) : pack_int(type->dtype, value->as.i, slot);
+            return is_float ? pack_float(type->dtype, (double)value->as.i, slot)
+                            : pack_int(type->dtype, value->as.i, slot);
         flag = value->as.i != 0;
         memcpy(slot, &flag, 1);
         return value->kind == JTN_BOOL || value->as.i == 0 || value->as.i == 1;
@@ -122,24 +127,28 @@ static bool is_contiguous(const DLTensor *t)
 static bool dtype_fits(DLDataType wanted, DLDataType got)
 {
     return wanted.bits == 0 || (wanted.code == got.code && wanted.bits == got.bits) ||
-           (wanted.bits == 8 && got.bits == 8 && (wanted.code == kDLBool || got.code == kDLBool || wanted.code <= kDLUInt) && got.code != kDLFloat);
+           (wanted.bits == 8 && got.bits == 8 &&
+            (wanted.code == kDLBool || got.code == kDLBool || wanted.code <= kDLUInt) && got.code != kDLFloat);
 }
 
-static bool pack_tensor(const jtn_type *type, int dl_device_type, const DLTensor *t, bool read_only, void *slot, int *device)
+static bool pack_tensor(const jtn_type *type, int dl_device_type, const DLTensor *t, bool read_only, void *slot,
+                        int *device)
 {
     char *address = (char *)t->data + t->byte_offset;
 
     if (!dtype_fits(type->dtype, t->dtype) || !is_contiguous(t) || (read_only && !type->is_const))
         return false;
     if (dl_device_type != kDLCPU) {
-        if (t->device.device_type != dl_device_type && t->device.device_type != kDLCUDAManaged && t->device.device_type != kDLCUDAHost)
+        if (t->device.device_type != dl_device_type && t->device.device_type != kDLCUDAManaged &&
+            t->device.device_type != kDLCUDAHost)
             return false;
         if (t->device.device_type == dl_device_type) {
             if (*device >= 0 && *device != t->device.device_id)
                 return false;
             *device = t->device.device_id;
         }
-    } else if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost && t->device.device_type != kDLCUDAManaged) {
+    } else if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost &&
+               t->device.device_type != kDLCUDAManaged) {
         return false;
     }
     memcpy(slot, &address, sizeof address);
@@ -154,7 +163,8 @@ static bool pack_pointer(const jtn_type *type, int dl_device_type, const jtn_val
     case JTN_DLTENSOR:
         return pack_tensor(type, dl_device_type, value->as.dl, value->size & JTN_TENSOR_READ_ONLY, slot, device);
     case JTN_TENSOR:
-        return pack_tensor(type, dl_device_type, &value->as.t->dl, value->as.t->flags & JTN_TENSOR_READ_ONLY, slot, device);
+        return pack_tensor(type, dl_device_type, &value->as.t->dl, value->as.t->flags & JTN_TENSOR_READ_ONLY, slot,
+                           device);
     case JTN_PTR:
         address = value->as.p;
         break;
@@ -206,11 +216,13 @@ static void put_wanted(jtn_buf *out, const jtn_type *type, int dl_device_type)
     char dtype[24];
 
     if (type->kind == JTN_TYPE_STRUCT)
-        jtn__buf_printf(out, "%s, a struct of %u bytes (a NumPy structured scalar, a ctypes structure, or bytes)", type->text, type->size);
+        jtn__buf_printf(out, "%s, a struct of %u bytes (a NumPy structured scalar, a ctypes structure, or bytes)",
+                        type->text, type->size);
     else if (type->kind == JTN_TYPE_SCALAR)
         jtn__buf_printf(out, "%s", type->text);
     else if (type->dtype.bits)
-        jtn__buf_printf(out, "a %s tensor on %s (%s)", jtn__dtype_tensor_name((DLDataType){type->dtype.code, type->dtype.bits, 1}, dtype),
+        jtn__buf_printf(out, "a %s tensor on %s (%s)",
+                        jtn__dtype_tensor_name((DLDataType){type->dtype.code, type->dtype.bits, 1}, dtype),
                         dl_device_type == kDLCPU ? "the CPU" : "a GPU", type->text);
     else
         jtn__buf_printf(out, "a tensor on %s (%s)", dl_device_type == kDLCPU ? "the CPU" : "a GPU", type->text);
@@ -219,11 +231,15 @@ static void put_wanted(jtn_buf *out, const jtn_type *type, int dl_device_type)
 /* What else is wrong when kind and dtype are right. */
 static const char *hint(const jtn_type *type, int dl_device_type, const jtn_value *value, int device, bool only_device)
 {
-    const DLTensor *t = value->kind == JTN_DLTENSOR ? value->as.dl : value->kind == JTN_TENSOR ? &value->as.t->dl : NULL;
+    const DLTensor *t = value->kind == JTN_DLTENSOR ? value->as.dl
+                        : value->kind == JTN_TENSOR ? &value->as.t->dl
+                                                    : NULL;
 
-    if (!t && type->kind == JTN_TYPE_SCALAR && (value->kind == JTN_INT || value->kind == JTN_UINT || value->kind == JTN_FLOAT))
-        return value->kind == JTN_FLOAT && type->dtype.code != kDLFloat && type->dtype.code != kDLBfloat ? ": it is no whole number in its range"
-                                                                                                      : ": it is out of range";
+    if (!t && type->kind == JTN_TYPE_SCALAR &&
+        (value->kind == JTN_INT || value->kind == JTN_UINT || value->kind == JTN_FLOAT))
+        return value->kind == JTN_FLOAT && type->dtype.code != kDLFloat && type->dtype.code != kDLBfloat
+                   ? ": it is no whole number in its range"
+                   : ": it is out of range";
     if (!t || type->kind != JTN_TYPE_POINTER)
         return "";
     if (!dtype_fits(type->dtype, t->dtype))
@@ -246,16 +262,19 @@ jtn_status jtn__arg_explain(const jtn_function *fn, int dl_device_type, const jt
     size_t i = 0;
 
     if (fn->kind == JTN_FUNCTION_KERNEL && fn->info->untyped)
-        return jtn__fail(JTN_ERROR_ARGUMENT,
-                         "%s: the types of its parameters could not be learned (a template made by a macro?); define it by name so "
-                         "that it can be launched",
-                         fn->name);
+        return jtn__fail(
+            JTN_ERROR_ARGUMENT,
+            "%s: the types of its parameters could not be learned (a template made by a macro?); define it by name so "
+            "that it can be launched",
+            fn->name);
     if (count != fn->param_count)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "%s takes %zu arguments, got %zu: %s", fn->name, fn->param_count, count, fn->signature);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "%s takes %zu arguments, got %zu: %s", fn->name, fn->param_count, count,
+                         fn->signature);
     while (i < count && jtn__arg_pack(&fn->params[i], dl_device_type, &args[i], slot, &device))
         i++;
     if (i == count)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "%s: its arguments take more than %d bytes", fn->name, JTN_MAX_PARAM_BYTES);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "%s: its arguments take more than %d bytes", fn->name,
+                         JTN_MAX_PARAM_BYTES);
     int fresh = -1;
     bool only_device = device >= 0 && jtn__arg_pack(&fn->params[i], dl_device_type, &args[i], slot, &fresh);
     jtn__buf_init(&text, 0);
@@ -297,14 +316,16 @@ jtn_status jtn__launch(jtn_function *fn, const jtn_launch_config *config, const 
         const jtn_type *type = &fn->params[i].type;
 
         used = (used + type->align - 1) & ~(size_t)(type->align - 1);
-        if (__builtin_expect(used + type->size > sizeof block || !jtn__arg_pack(&fn->params[i], target->dl_device_type, &args[i],
-                                                                               block + used, &device), 0))
+        if (__builtin_expect(used + type->size > sizeof block || !jtn__arg_pack(&fn->params[i], target->dl_device_type,
+                                                                                &args[i], block + used, &device),
+                             0))
             return jtn__arg_explain(fn, target->dl_device_type, args, count);
         params[i] = block + used;
         used += type->size;
     }
     if (__builtin_expect(complete.device >= 0 && device >= 0 && complete.device != device, 0))
-        return jtn__fail(JTN_ERROR_ARGUMENT, "%s: a launch on GPU %d was asked for, the tensors are on GPU %d", fn->name, complete.device, device);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "%s: a launch on GPU %d was asked for, the tensors are on GPU %d",
+                         fn->name, complete.device, device);
     if (complete.device < 0)
         complete.device = device >= 0 ? device : target->current_device();
     if (complete.grid[0] == 0 || complete.grid[1] == 0 || complete.grid[2] == 0)

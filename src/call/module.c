@@ -60,7 +60,8 @@ static jtn_status add_kernel(jtn_module *module, const jtn_kernel_info *info)
     jtn_function *fn;
 
     if (info->param_count > JTN_MAX_PARAMS)
-        return jtn__fail(JTN_ERROR_UNSUPPORTED, "the kernel %s has %zu parameters; at most %d can be launched: put them into a struct",
+        return jtn__fail(JTN_ERROR_UNSUPPORTED,
+                         "the kernel %s has %zu parameters; at most %d can be launched: put them into a struct",
                          info->name, info->param_count, JTN_MAX_PARAMS);
     fn = jtn__alloc(sizeof *fn);
     if (!fn)
@@ -109,10 +110,12 @@ static jtn_status explain_dlopen(const jtn_module *module)
 
     if (error && (strstr(error, "GLIBCXX_") || strstr(error, "CXXABI_") || strstr(error, "GLIBC_")))
         return jtn__fail(JTN_ERROR_TOOL,
-                         "%s was compiled with a newer C or C++ library than this process has loaded: %s. Compile with the compiler that "
+                         "%s was compiled with a newer C or C++ library than this process has loaded: %s. Compile with "
+                         "the compiler that "
                          "fits it (JITNEY_CXX), or link the library in (extra_ldflags=[\"-static-libstdc++\"])",
                          module->name, error);
-    return jtn__fail(JTN_ERROR_CALL, "the compiled code of %s cannot be loaded: %s", module->name, error ? error : "no reason given");
+    return jtn__fail(JTN_ERROR_CALL, "the compiled code of %s cannot be loaded: %s", module->name,
+                     error ? error : "no reason given");
 }
 
 static jtn_status open_host(jtn_module *module)

@@ -60,9 +60,11 @@ static jtn_status explain(const jtn_function *fn, const jtn_value *args, size_t 
     while (i < count && i < op->param_count && jtn__op_accepts(&op->params[i].type, &args[i]))
         i++;
     if (op->next || i >= op->param_count || i >= count) {
-        jtn__buf_printf(&text, "%s cannot be called with %zu argument%s: %s", fn->name, count, count == 1 ? "" : "s", fn->signature);
+        jtn__buf_printf(&text, "%s cannot be called with %zu argument%s: %s", fn->name, count, count == 1 ? "" : "s",
+                        fn->signature);
     } else {
-        jtn__buf_printf(&text, "%s: argument %zu (%s): expected %s, got ", fn->name, i + 1, op->params[i].name, op->params[i].text);
+        jtn__buf_printf(&text, "%s: argument %zu (%s): expected %s, got ", fn->name, i + 1, op->params[i].name,
+                        op->params[i].text);
         jtn__value_describe(&text, &args[i]);
     }
     status = jtn__fail(JTN_ERROR_ARGUMENT, "%s", text.failed == JTN_OK ? text.data : "an argument does not fit");
@@ -117,7 +119,8 @@ static jtn_status run(jtn_function *fn, const jtn_op *op, const jtn_value *args,
     }
     if (status == JTN_OK && (status = jtn__op_run(op, &arena, values, result)) != JTN_OK) {
         jtn__call_raise(&message);
-        status = jtn__fail(JTN_ERROR_CALL, "%s: %s", fn->name, message && *message ? message : "it failed without a reason");
+        status =
+            jtn__fail(JTN_ERROR_CALL, "%s: %s", fn->name, message && *message ? message : "it failed without a reason");
     }
     for (size_t i = 0; values && i < op->param_count && i < count; i++)
         if (args[i].kind == JTN_DLTENSOR && values[i].kind == JTN_TENSOR)

@@ -17,10 +17,10 @@ static const struct {
     jtn_op_kind kind;
     uint8_t bits;
 } plain[] = {
-    {"none", JTN_OP_NONE, 0},    {"bool", JTN_OP_BOOL, 8},   {"i8", JTN_OP_INT, 8},     {"i16", JTN_OP_INT, 16}, {"i32", JTN_OP_INT, 32},
-    {"i64", JTN_OP_INT, 64},     {"u8", JTN_OP_UINT, 8},     {"u16", JTN_OP_UINT, 16},  {"u32", JTN_OP_UINT, 32}, {"u64", JTN_OP_UINT, 64},
-    {"f32", JTN_OP_FLOAT, 32},   {"f64", JTN_OP_FLOAT, 64},  {"str", JTN_OP_STR, 0},    {"tensor", JTN_OP_TENSOR, 0},
-    {"ptr", JTN_OP_PTR, 0},      {"any", JTN_OP_ANY, 0},
+    {"none", JTN_OP_NONE, 0}, {"bool", JTN_OP_BOOL, 8},     {"i8", JTN_OP_INT, 8},     {"i16", JTN_OP_INT, 16},
+    {"i32", JTN_OP_INT, 32},  {"i64", JTN_OP_INT, 64},      {"u8", JTN_OP_UINT, 8},    {"u16", JTN_OP_UINT, 16},
+    {"u32", JTN_OP_UINT, 32}, {"u64", JTN_OP_UINT, 64},     {"f32", JTN_OP_FLOAT, 32}, {"f64", JTN_OP_FLOAT, 64},
+    {"str", JTN_OP_STR, 0},   {"tensor", JTN_OP_TENSOR, 0}, {"ptr", JTN_OP_PTR, 0},    {"any", JTN_OP_ANY, 0},
 };
 
 static const char *blanks(const char *at)
@@ -137,7 +137,8 @@ static bool fits_float(const jtn_op_type *type, const jtn_value *value)
 {
     if (value->kind == JTN_INT || value->kind == JTN_UINT || value->kind == JTN_BOOL)
         return true;
-    return value->kind == JTN_FLOAT && (type->bits == 64 || !isfinite(value->as.d) || fabs(value->as.d) <= (double)FLT_MAX);
+    return value->kind == JTN_FLOAT &&
+           (type->bits == 64 || !isfinite(value->as.d) || fabs(value->as.d) <= (double)FLT_MAX);
 }
 
 static bool fits_list(const jtn_op_type *type, const jtn_value *value)

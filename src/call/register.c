@@ -53,7 +53,8 @@ jtn_status jtn__value_copy(const jtn_value *from, jtn_value *to)
 /* The type text in the words of Python's annotations: "optional<list<i64>>" → "Optional[list[int]]". */
 static void put_type(jtn_buf *out, const jtn_op_type *type)
 {
-    static const char *const words[] = {"None", "bool", "int", "int", "float", "str", "Tensor", "int", "object", "Optional", "list", "tuple"};
+    static const char *const words[] = {"None",   "bool", "int",    "int",      "float", "str",
+                                        "Tensor", "int",  "object", "Optional", "list",  "tuple"};
 
     jtn__buf_puts(out, words[type->kind]);
     if (type->kind < JTN_OP_OPTIONAL)
@@ -233,7 +234,8 @@ int jtn__register_value(void *registrar, const char *name, const jtn_value *valu
     if (values) {
         r->module->values = values;
         values[r->module->value_count] = (jtn_named_value){.name = jtn__strdup(name)};
-        r->status = values[r->module->value_count].name ? jtn__value_copy(value, &values[r->module->value_count].value) : JTN_ERROR_MEMORY;
+        r->status = values[r->module->value_count].name ? jtn__value_copy(value, &values[r->module->value_count].value)
+                                                        : JTN_ERROR_MEMORY;
         r->module->value_count++;
     } else {
         r->status = JTN_ERROR_MEMORY;
@@ -267,5 +269,6 @@ jtn_status jtn__module_register(jtn_module *module, void *handle)
     if (registrar.status != JTN_OK)
         return registrar.status;
     jtn__call_raise(&message);
-    return jtn__fail(JTN_ERROR_CALL, "%s: its module body failed: %s", module->name, message && *message ? message : "no reason given");
+    return jtn__fail(JTN_ERROR_CALL, "%s: its module body failed: %s", module->name,
+                     message && *message ? message : "no reason given");
 }

@@ -123,7 +123,8 @@ static jtn_status add_cccl(const jtn_list *candidates, const char *include, jtn_
             jtn__free(probe);
             jtn__free(folder);
             if (found)
-                return absolute && jtn__list_has(dirs, absolute) ? (jtn__free(absolute), JTN_OK) : jtn__list_add_take(dirs, absolute);
+                return absolute && jtn__list_has(dirs, absolute) ? (jtn__free(absolute), JTN_OK)
+                                                                 : jtn__list_add_take(dirs, absolute);
         }
     }
     return JTN_OK;
@@ -152,8 +153,8 @@ out:
 }
 
 /* The headers that every release changes, by version macros or by their size. */
-static const char *const tells[] = {"cuda.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_fp16.hpp", "cuda/std/version",
-                                    "cuda/std/__cccl/version.h", "cub/version.cuh"};
+static const char *const tells[] = {"cuda.h",           "cuda_runtime_api.h",        "cuda_fp16.h",    "cuda_fp16.hpp",
+                                    "cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh"};
 
 /* Whatever upgrades a toolkit or a wheel replaces all its files: the ids of the two that the folders were found by stand for the rest. */
 jtn_status jtn__cuda_headers_ids(const jtn_list *dirs, jtn_digest *out)

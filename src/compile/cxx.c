@@ -25,7 +25,7 @@ typedef struct jtn_host_work {
     jtn_pch pch;
     bool any_prelude, own_init, whole_std;
     bool open_symbols; /* Python's or a sanitizer's functions are the process's */
-    char *library; /* where the result goes */
+    char *library;     /* where the result goes */
     jtn_buf output;
     int exit_code; /* of the last run */
 } jtn_host_work;
@@ -214,7 +214,8 @@ static jtn_status build_several(jtn_host_work *work)
         goto out;
     JTN_GO(jtn__list_add_all(&argv, &work->cxx->command));
     JTN_GO(jtn__list_add(&argv, "-fdiagnostics-color=never"));
-    for (size_t i = 0; i < work->job->cflags->count; i++) /* some are the linker's business too: -fopenmp, -fsanitize=, -pthread */
+    for (size_t i = 0; i < work->job->cflags->count;
+         i++) /* some are the linker's business too: -fopenmp, -fsanitize=, -pthread */
         if (strncmp(work->job->cflags->items[i], "-f", 2) == 0 || strcmp(work->job->cflags->items[i], "-pthread") == 0)
             JTN_GO(jtn__list_add(&argv, work->job->cflags->items[i]));
     for (size_t i = 0; i < work->job->source_count; i++)
@@ -230,8 +231,9 @@ out:
 static bool misses_std(const char *output)
 {
     return (strstr(output, "'std'") || strstr(output, "'std::") || strstr(output, "'std ")) &&
-           (strstr(output, "is not a member of 'std'") || strstr(output, "incomplete type") || strstr(output, "has not been declared") ||
-            strstr(output, "was not declared") || strstr(output, "in namespace 'std'") || strstr(output, "undefined template"));
+           (strstr(output, "is not a member of 'std'") || strstr(output, "incomplete type") ||
+            strstr(output, "has not been declared") || strstr(output, "was not declared") ||
+            strstr(output, "in namespace 'std'") || strstr(output, "undefined template"));
 }
 
 static jtn_status build_once(jtn_host_work *work)
@@ -269,7 +271,8 @@ static jtn_status failed(const jtn_host_work *work, const jtn_findings *findings
     for (size_t i = 0; i < findings->count; i++)
         any |= findings->items[i].severity == JTN_SEVERITY_ERROR;
     if (!any)
-        return jtn__fail(JTN_ERROR_COMPILE, "%s ended with exit code %d: %.2000s", jtn__cxx_path(work->cxx), work->exit_code, output);
+        return jtn__fail(JTN_ERROR_COMPILE, "%s ended with exit code %d: %.2000s", jtn__cxx_path(work->cxx),
+                         work->exit_code, output);
     if (!(summary = jtn__findings_summary(findings, 3)))
         return JTN_ERROR_MEMORY;
     status = jtn__fail(JTN_ERROR_COMPILE, "%s", summary);
@@ -339,7 +342,8 @@ static jtn_status prepare(jtn_host_work *work, jtn_cache *cache)
     return JTN_OK;
 }
 
-jtn_status jtn__cxx_build(jtn_cxx *cxx, jtn_cache *cache, const jtn_host_job *job, jtn_host_result *out, jtn_findings *findings)
+jtn_status jtn__cxx_build(jtn_cxx *cxx, jtn_cache *cache, const jtn_host_job *job, jtn_host_result *out,
+                          jtn_findings *findings)
 {
     jtn_host_work work = {.cxx = cxx, .job = job};
     jtn_host_result result = {.deps = {.since_ns = jtn__deps_now()}};

@@ -178,7 +178,8 @@ jtn_status jtn__cxx_deps_absent(const jtn_host_job *job, jtn_deps *deps)
 
         if (dep->system || dep->absent)
             continue;
-        path = dep->root == JTN_ROOT_ABSOLUTE ? jtn__strdup(dep->path) : jtn__path_join(job->roots[dep->root], dep->path);
+        path =
+            dep->root == JTN_ROOT_ABSOLUTE ? jtn__strdup(dep->path) : jtn__path_join(job->roots[dep->root], dep->path);
         JTN_GO(jtn__list_add_take(&headers, path));
     }
     for (size_t i = 0; i < headers.count; i++) {

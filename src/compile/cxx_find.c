@@ -55,16 +55,17 @@ static jtn_status find_command(jtn_list *command)
             continue;
         if (take_value(value, command) == JTN_OK)
             return JTN_OK;
-        return jtn__fail(JTN_ERROR_TOOL, "%s=%s names no C++ compiler: %s; unset it or name one that exists", variables[i], value,
-                         jtn__error_message());
+        return jtn__fail(JTN_ERROR_TOOL, "%s=%s names no C++ compiler: %s; unset it or name one that exists",
+                         variables[i], value, jtn__error_message());
     }
     for (size_t i = 0; i < sizeof default_names / sizeof *default_names; i++)
         if (jtn__process_find(default_names[i], &program) == JTN_OK)
             return jtn__list_add_take(command, program);
-    return jtn__fail(JTN_ERROR_TOOL,
-                     "no C++ compiler was found: looked for c++, g++ and clang++ in PATH (%s); install one (apt install g++) "
-                     "or name it with JITNEY_CXX",
-                     getenv("PATH") ? getenv("PATH") : "not set");
+    return jtn__fail(
+        JTN_ERROR_TOOL,
+        "no C++ compiler was found: looked for c++, g++ and clang++ in PATH (%s); install one (apt install g++) "
+        "or name it with JITNEY_CXX",
+        getenv("PATH") ? getenv("PATH") : "not set");
 }
 
 jtn_status jtn__cxx_find(jtn_cxx **out)

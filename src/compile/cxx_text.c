@@ -131,8 +131,8 @@ static jtn_status put_pointer(jtn_staged *staged, const jtn_wish *wish, size_t l
 
     if (!name.size || !close || close < open)
         return jtn__fail(JTN_ERROR_ARGUMENT, "\"%s\" is no C prototype", wish->text);
-    type = jtn__format("%.*s(*const jtn_fn_%.*s)%.*s", (int)(name.data - wish->text), wish->text, (int)name.size, name.data,
-                       (int)(close + 1 - open), open);
+    type = jtn__format("%.*s(*const jtn_fn_%.*s)%.*s", (int)(name.data - wish->text), wish->text, (int)name.size,
+                       name.data, (int)(close + 1 - open), open);
     if (!type)
         return JTN_ERROR_MEMORY;
     if (staged->c)
@@ -143,7 +143,8 @@ static jtn_status put_pointer(jtn_staged *staged, const jtn_wish *wish, size_t l
                         line, type, type, (int)name.size, name.data);
     else
         jtn__buf_printf(&staged->text,
-                        "#line %zu \"" WISH_FILE "\"\nextern \"C\" { extern __attribute__((visibility(\"default\"))) %s; %s = &::%.*s; }\n",
+                        "#line %zu \"" WISH_FILE
+                        "\"\nextern \"C\" { extern __attribute__((visibility(\"default\"))) %s; %s = &::%.*s; }\n",
                         line, type, type, (int)name.size, name.data);
     jtn__free(type);
     return JTN_OK;
@@ -156,10 +157,11 @@ static jtn_status put_wishes(const jtn_host_job *job, jtn_staged *staged)
         jtn_staged *text = text_for(job, staged, wish);
 
         if (!text)
-            return jtn__fail(JTN_ERROR_ARGUMENT,
-                             "\"%s\" names a C++ function, but there is no C++ source; give a C function by its prototype "
-                             "(\"float %s(const float *x, int n)\")",
-                             wish->text, wish->text);
+            return jtn__fail(
+                JTN_ERROR_ARGUMENT,
+                "\"%s\" names a C++ function, but there is no C++ source; give a C function by its prototype "
+                "(\"float %s(const float *x, int n)\")",
+                wish->text, wish->text);
         if (wish->prototype)
             JTN_TRY(put_pointer(text, wish, i + 1));
         else
@@ -255,12 +257,23 @@ static jtn_view user_line(void *arg, const char *file, int line)
 /* An error about a name in torch's namespaces that is not there. */
 static bool lacks_name(const char *message)
 {
-    static const char *const places[] = {"at::",  "torch::",     "c10::", "py::", "pybind11",  "'torch'", "'at'",       "'c10'",
-                                         "'py'",  "torch/",      "ATen/", "c10/", "AT_DISPATCH", "TORCH_",  "C10_",       "at/"};
-    static const char *const lacks[] = {"is not a member",   "has no member",     "no member named", "does not name a type",
-                                        "has not been declared", "was not declared", "no match for",    "no matching",
-                                        "No such file",      "file not found",    "undeclared",      "is not a class",
-                                        "does not name a template", "invalid operands", "cannot cross to Python"};
+    static const char *const places[] = {"at::", "torch::", "c10::", "py::", "pybind11",    "'torch'", "'at'", "'c10'",
+                                         "'py'", "torch/",  "ATen/", "c10/", "AT_DISPATCH", "TORCH_",  "C10_", "at/"};
+    static const char *const lacks[] = {"is not a member",
+                                        "has no member",
+                                        "no member named",
+                                        "does not name a type",
+                                        "has not been declared",
+                                        "was not declared",
+                                        "no match for",
+                                        "no matching",
+                                        "No such file",
+                                        "file not found",
+                                        "undeclared",
+                                        "is not a class",
+                                        "does not name a template",
+                                        "invalid operands",
+                                        "cannot cross to Python"};
     bool place = false, lack = false;
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -279,10 +292,12 @@ jtn_status jtn__cxx_findings(const jtn_host_job *job, const char *output, jtn_fi
         jtn_finding *finding = &findings->items[i];
         char *message;
 
-        if (finding->severity != JTN_SEVERITY_ERROR || !lacks_name(finding->message) || strstr(finding->message, "headers=\""))
+        if (finding->severity != JTN_SEVERITY_ERROR || !lacks_name(finding->message) ||
+            strstr(finding->message, "headers=\""))
             continue;
-        message = jtn__format("%s (Jitney's own torch headers do not have it; compile against torch's with headers=\"torch\")",
-                              finding->message);
+        message = jtn__format(
+            "%s (Jitney's own torch headers do not have it; compile against torch's with headers=\"torch\")",
+            finding->message);
         if (!message)
             return JTN_ERROR_MEMORY;
         jtn__free(finding->message);

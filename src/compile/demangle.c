@@ -60,22 +60,14 @@ typedef struct jtn_builtin {
 
 /* long and long long are both 64 bits on the systems this library runs on. */
 static const jtn_builtin builtins[] = {
-    {"b", {kDLBool, 8, 1}, "bool"},
-    {"c", {kDLInt, 8, 1}, "char"},
-    {"a", {kDLInt, 8, 1}, "signed char"},
-    {"h", {kDLUInt, 8, 1}, "unsigned char"},
-    {"s", {kDLInt, 16, 1}, "short"},
-    {"t", {kDLUInt, 16, 1}, "unsigned short"},
-    {"i", {kDLInt, 32, 1}, "int"},
-    {"j", {kDLUInt, 32, 1}, "unsigned int"},
-    {"l", {kDLInt, 64, 1}, "long"},
-    {"m", {kDLUInt, 64, 1}, "unsigned long"},
-    {"x", {kDLInt, 64, 1}, "long long"},
-    {"y", {kDLUInt, 64, 1}, "unsigned long long"},
-    {"f", {kDLFloat, 32, 1}, "float"},
-    {"d", {kDLFloat, 64, 1}, "double"},
-    {"w", {kDLInt, 32, 1}, "wchar_t"},
-    {"Ds", {kDLUInt, 16, 1}, "char16_t"},
+    {"b", {kDLBool, 8, 1}, "bool"},       {"c", {kDLInt, 8, 1}, "char"},
+    {"a", {kDLInt, 8, 1}, "signed char"}, {"h", {kDLUInt, 8, 1}, "unsigned char"},
+    {"s", {kDLInt, 16, 1}, "short"},      {"t", {kDLUInt, 16, 1}, "unsigned short"},
+    {"i", {kDLInt, 32, 1}, "int"},        {"j", {kDLUInt, 32, 1}, "unsigned int"},
+    {"l", {kDLInt, 64, 1}, "long"},       {"m", {kDLUInt, 64, 1}, "unsigned long"},
+    {"x", {kDLInt, 64, 1}, "long long"},  {"y", {kDLUInt, 64, 1}, "unsigned long long"},
+    {"f", {kDLFloat, 32, 1}, "float"},    {"d", {kDLFloat, 64, 1}, "double"},
+    {"w", {kDLInt, 32, 1}, "wchar_t"},    {"Ds", {kDLUInt, 16, 1}, "char16_t"},
     {"Di", {kDLUInt, 32, 1}, "char32_t"},
 };
 
@@ -99,16 +91,18 @@ static void recognise(jtn_type *type)
         const char *name;
         DLDataType dtype;
     } classes[] = {
-        {"__half", {kDLFloat, 16, 1}},     {"__nv_bfloat16", {kDLBfloat, 16, 1}}, {"c10::Half", {kDLFloat, 16, 1}},
-        {"c10::BFloat16", {kDLBfloat, 16, 1}}, {"__half2", {kDLFloat, 16, 2}},    {"__nv_bfloat162", {kDLBfloat, 16, 2}},
+        {"__half", {kDLFloat, 16, 1}},    {"__nv_bfloat16", {kDLBfloat, 16, 1}},
+        {"c10::Half", {kDLFloat, 16, 1}}, {"c10::BFloat16", {kDLBfloat, 16, 1}},
+        {"__half2", {kDLFloat, 16, 2}},   {"__nv_bfloat162", {kDLBfloat, 16, 2}},
     };
     static const struct {
         const char *name;
         DLDataType dtype;
     } vectors[] = {
-        {"char", {kDLInt, 8, 1}},   {"uchar", {kDLUInt, 8, 1}},  {"short", {kDLInt, 16, 1}},     {"ushort", {kDLUInt, 16, 1}},
-        {"int", {kDLInt, 32, 1}},   {"uint", {kDLUInt, 32, 1}},  {"long", {kDLInt, 64, 1}},      {"ulong", {kDLUInt, 64, 1}},
-        {"float", {kDLFloat, 32, 1}}, {"double", {kDLFloat, 64, 1}}, {"longlong", {kDLInt, 64, 1}}, {"ulonglong", {kDLUInt, 64, 1}},
+        {"char", {kDLInt, 8, 1}},      {"uchar", {kDLUInt, 8, 1}},    {"short", {kDLInt, 16, 1}},
+        {"ushort", {kDLUInt, 16, 1}},  {"int", {kDLInt, 32, 1}},      {"uint", {kDLUInt, 32, 1}},
+        {"long", {kDLInt, 64, 1}},     {"ulong", {kDLUInt, 64, 1}},   {"float", {kDLFloat, 32, 1}},
+        {"double", {kDLFloat, 64, 1}}, {"longlong", {kDLInt, 64, 1}}, {"ulonglong", {kDLUInt, 64, 1}},
     };
 
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -397,7 +391,8 @@ static bool read_qualified(jtn_demangler *d, jtn_type *out, bool is_const)
     if (is_const) {
         out->is_const = true;
         /* what the const stands on is a pointer: "float *const" */
-        if (!set_text(out, out->kind == JTN_TYPE_POINTER ? jtn__format("%sconst", out->text) : jtn__format("const %s", out->text)))
+        if (!set_text(out, out->kind == JTN_TYPE_POINTER ? jtn__format("%sconst", out->text)
+                                                         : jtn__format("const %s", out->text)))
             return fail(d);
         if (out->kind == JTN_TYPE_POINTER)
             out->is_const = false;

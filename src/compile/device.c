@@ -26,8 +26,8 @@ typedef struct jtn_device_work {
 /* ---------------------------------------------------------------- compiling ---- */
 
 /* On success the findings are the user's (warnings); on failure they are the caller's to keep or drop. */
-static jtn_status compile_with(jtn_device_work *work, const jtn_list *kernels, const jtn_list *globals, jtn_device_result *out,
-                               jtn_findings *findings)
+static jtn_status compile_with(jtn_device_work *work, const jtn_list *kernels, const jtn_list *globals,
+                               jtn_device_result *out, jtn_findings *findings)
 {
     jtn_device_job job = *work->job;
 
@@ -110,7 +110,8 @@ static jtn_status first_compile(jtn_device_work *work, const jtn_list *instances
         take_findings(work, &findings);
         return status;
     }
-    jtn__log(JTN_LOG_DEBUG, "jitney: %s: compiling again without asking for types: %s", work->job->name, jtn__error_message());
+    jtn__log(JTN_LOG_DEBUG, "jitney: %s: compiling again without asking for types: %s", work->job->name,
+             jtn__error_message());
     status = compile_with(work, NULL, NULL, &plain, &plain_findings);
     if (status == JTN_OK && instances) { /* the instance itself is what is wrong */
         take_findings(work, &findings);
@@ -196,11 +197,12 @@ static jtn_status name_params(const jtn_cuda_survey *survey, const char *kernel,
     return JTN_OK;
 }
 
-static jtn_status append_kernel(jtn_device_work *work, jtn_artifact *out, const char *name, const char *lowered, jtn_param *params,
-                                size_t count, bool untyped)
+static jtn_status append_kernel(jtn_device_work *work, jtn_artifact *out, const char *name, const char *lowered,
+                                jtn_param *params, size_t count, bool untyped)
 {
     jtn_kernel_info *kernels = jtn__realloc(out->kernels, (out->kernel_count + 1) * sizeof *kernels);
-    jtn_kernel_info info = {.image = (uint32_t)out->image_count - 1, .params = params, .param_count = count, .untyped = untyped};
+    jtn_kernel_info info = {
+        .image = (uint32_t)out->image_count - 1, .params = params, .param_count = count, .untyped = untyped};
 
     info.name = jtn__strdup(name);
     info.lowered = jtn__strdup(lowered);
@@ -285,7 +287,8 @@ static jtn_status append_image(jtn_device_work *work, jtn_artifact *out)
 
 static jtn_status append_globals(jtn_device_work *work, jtn_artifact *out)
 {
-    jtn_global_info *globals = jtn__realloc(out->globals, (out->global_count + work->globals.count + 1) * sizeof *globals);
+    jtn_global_info *globals =
+        jtn__realloc(out->globals, (out->global_count + work->globals.count + 1) * sizeof *globals);
 
     if (!globals)
         return JTN_ERROR_MEMORY;
@@ -315,8 +318,8 @@ static jtn_status append_all(jtn_device_work *work, const jtn_list *instances, j
     return jtn__list_add_all(&out->templates, &work->survey->templates);
 }
 
-jtn_status jtn__device_compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const jtn_cuda_survey *survey, const jtn_list *instances,
-                               jtn_artifact *out, jtn_findings *findings)
+jtn_status jtn__device_compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const jtn_cuda_survey *survey,
+                               const jtn_list *instances, jtn_artifact *out, jtn_findings *findings)
 {
     jtn_device_work work = {.nvrtc = nvrtc, .job = job, .survey = survey};
     jtn_findings own = {0};

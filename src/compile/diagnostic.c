@@ -22,8 +22,9 @@ static const struct {
     const char *text;
     jtn_severity severity;
 } severities[] = {
-    {"fatal error: ", JTN_SEVERITY_ERROR},   {"catastrophic error: ", JTN_SEVERITY_ERROR}, {"error: ", JTN_SEVERITY_ERROR},
-    {"internal error: ", JTN_SEVERITY_ERROR}, {"warning: ", JTN_SEVERITY_WARNING},          {"note: ", JTN_SEVERITY_NOTE},
+    {"fatal error: ", JTN_SEVERITY_ERROR}, {"catastrophic error: ", JTN_SEVERITY_ERROR},
+    {"error: ", JTN_SEVERITY_ERROR},       {"internal error: ", JTN_SEVERITY_ERROR},
+    {"warning: ", JTN_SEVERITY_WARNING},   {"note: ", JTN_SEVERITY_NOTE},
     {"remark: ", JTN_SEVERITY_NOTE},
 };
 
@@ -167,7 +168,8 @@ static bool is_caret(jtn_view line)
     return caret;
 }
 
-static jtn_status append_finding(jtn_findings *f, const jtn_head *head, const char *(*map)(void *arg, const char *file), void *arg)
+static jtn_status append_finding(jtn_findings *f, const jtn_head *head, const char *(*map)(void *arg, const char *file),
+                                 void *arg)
 {
     char *file = jtn__strndup(head->file.data, head->file.size);
     char *message = jtn__strndup(head->message.data, head->message.size);
@@ -221,9 +223,10 @@ static jtn_status add_excerpt(jtn_finding *finding, jtn_view line)
 static jtn_status cut_indent(jtn_finding *finding, jtn_view code)
 {
     size_t printed = strcspn(finding->excerpt, "\n");
-    size_t indent = code.data && code.size < printed && memcmp(finding->excerpt + printed - code.size, code.data, code.size) == 0
-                        ? printed - code.size
-                        : 0;
+    size_t indent =
+        code.data && code.size < printed && memcmp(finding->excerpt + printed - code.size, code.data, code.size) == 0
+            ? printed - code.size
+            : 0;
     char *caret = strchr(finding->excerpt, '\n');
     char *text;
 

@@ -14,7 +14,8 @@ static bool is_elf(const char *image, size_t size)
     return size >= sizeof(Elf64_Ehdr) && memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
-static jtn_status entries_of_table(const char *image, size_t size, const Elf64_Shdr *table, const Elf64_Shdr *strings, jtn_list *out)
+static jtn_status entries_of_table(const char *image, size_t size, const Elf64_Shdr *table, const Elf64_Shdr *strings,
+                                   jtn_list *out)
 {
     size_t count = table->sh_size / sizeof(Elf64_Sym);
 
@@ -26,7 +27,8 @@ static jtn_status entries_of_table(const char *image, size_t size, const Elf64_S
         const char *name;
 
         memcpy(&symbol, image + table->sh_offset + i * sizeof symbol, sizeof symbol);
-        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !(symbol.st_other & STO_CUDA_ENTRY) || symbol.st_name >= strings->sh_size)
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !(symbol.st_other & STO_CUDA_ENTRY) ||
+            symbol.st_name >= strings->sh_size)
             continue;
         name = image + strings->sh_offset + symbol.st_name;
         if (memchr(name, 0, strings->sh_size - symbol.st_name) && *name)

@@ -22,21 +22,21 @@
 typedef struct jtn_program_ *nvrtc_program;
 
 /* X(name, parameters): the functions used; all return 0 for success. */
-#define NVRTC_FUNCTIONS(X)                                                                                      \
-    X(nvrtcVersion, (int *major, int *minor))                                                                   \
-    X(nvrtcCreateProgram, (nvrtc_program * program, const char *text, const char *name, int header_count,       \
-                           char *const *headers, char *const *header_names))                                    \
-    X(nvrtcDestroyProgram, (nvrtc_program * program))                                                           \
-    X(nvrtcCompileProgram, (nvrtc_program program, int option_count, const char *const *options))               \
-    X(nvrtcAddNameExpression, (nvrtc_program program, const char *expression))                                  \
-    X(nvrtcGetLoweredName, (nvrtc_program program, const char *expression, const char **lowered))               \
-    X(nvrtcGetProgramLogSize, (nvrtc_program program, size_t *size))                                            \
-    X(nvrtcGetProgramLog, (nvrtc_program program, char *log))                                                   \
-    X(nvrtcGetPTXSize, (nvrtc_program program, size_t *size))                                                   \
-    X(nvrtcGetPTX, (nvrtc_program program, char *ptx))                                                          \
-    X(nvrtcGetCUBINSize, (nvrtc_program program, size_t *size))                                                 \
-    X(nvrtcGetCUBIN, (nvrtc_program program, char *cubin))                                                      \
-    X(nvrtcGetNumSupportedArchs, (int *count))                                                                  \
+#define NVRTC_FUNCTIONS(X)                                                                                \
+    X(nvrtcVersion, (int *major, int *minor))                                                             \
+    X(nvrtcCreateProgram, (nvrtc_program * program, const char *text, const char *name, int header_count, \
+                           char *const *headers, char *const *header_names))                              \
+    X(nvrtcDestroyProgram, (nvrtc_program * program))                                                     \
+    X(nvrtcCompileProgram, (nvrtc_program program, int option_count, const char *const *options))         \
+    X(nvrtcAddNameExpression, (nvrtc_program program, const char *expression))                            \
+    X(nvrtcGetLoweredName, (nvrtc_program program, const char *expression, const char **lowered))         \
+    X(nvrtcGetProgramLogSize, (nvrtc_program program, size_t * size))                                     \
+    X(nvrtcGetProgramLog, (nvrtc_program program, char *log))                                             \
+    X(nvrtcGetPTXSize, (nvrtc_program program, size_t * size))                                            \
+    X(nvrtcGetPTX, (nvrtc_program program, char *ptx))                                                    \
+    X(nvrtcGetCUBINSize, (nvrtc_program program, size_t * size))                                          \
+    X(nvrtcGetCUBIN, (nvrtc_program program, char *cubin))                                                \
+    X(nvrtcGetNumSupportedArchs, (int *count))                                                            \
     X(nvrtcGetSupportedArchs, (int *archs))
 
 typedef struct jtn_nvrtc_api {
@@ -85,7 +85,8 @@ static char *newest_in(const char *folder)
         if (strcmp(entry->d_name, "libnvrtc.so") == 0 && best < 0) {
             best = 0;
             strcpy(name, entry->d_name);
-        } else if (sscanf(entry->d_name, "libnvrtc.so.%d%n", &major, &used) == 1 && !entry->d_name[used] && major > best) {
+        } else if (sscanf(entry->d_name, "libnvrtc.so.%d%n", &major, &used) == 1 && !entry->d_name[used] &&
+                   major > best) {
             best = major;
             snprintf(name, sizeof name, "libnvrtc.so.%d", major);
         }
@@ -124,11 +125,12 @@ static jtn_status not_found(const char *given, const jtn_list *candidates)
     jtn__buf_init(&places, 0);
     for (size_t i = 0; i < candidates->count; i++)
         jtn__buf_printf(&places, "\n    %s", candidates->items[i]);
-    status = jtn__fail(JTN_ERROR_TOOL,
-                       "NVRTC (libnvrtc.so.13 or .12), which compiles CUDA code, was not found%s%s; `pip install nvidia-cuda-nvrtc` "
-                       "brings it, or set JITNEY_NVRTC to the library or its folder. Looked in:%s\n    the loader's path",
-                       given ? ", and JITNEY_NVRTC names no such file or folder: " : "", given ? given : "",
-                       places.failed == JTN_OK && places.data ? places.data : "");
+    status = jtn__fail(
+        JTN_ERROR_TOOL,
+        "NVRTC (libnvrtc.so.13 or .12), which compiles CUDA code, was not found%s%s; `pip install nvidia-cuda-nvrtc` "
+        "brings it, or set JITNEY_NVRTC to the library or its folder. Looked in:%s\n    the loader's path",
+        given ? ", and JITNEY_NVRTC names no such file or folder: " : "", given ? given : "",
+        places.failed == JTN_OK && places.data ? places.data : "");
     jtn__buf_deinit(&places);
     return status;
 }
@@ -262,13 +264,14 @@ static jtn_status open_library(jtn_nvrtc *nvrtc)
     library = dlopen(nvrtc->path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return jtn__fail(JTN_ERROR_TOOL, "NVRTC is at \"%s\" but cannot be opened: %s", nvrtc->path, dlerror());
-#define FETCH(name, parameters)                                        \
-    if (!(*(void **)&nvrtc->api.name = dlsym(library, #name)))         \
+#define FETCH(name, parameters)                                \
+    if (!(*(void **)&nvrtc->api.name = dlsym(library, #name))) \
         missing = #name;
     NVRTC_FUNCTIONS(FETCH)
 #undef FETCH
     if (missing)
-        return jtn__fail(JTN_ERROR_TOOL, "NVRTC at \"%s\" is too old: it has no %s; `pip install nvidia-cuda-nvrtc` brings a newer one",
+        return jtn__fail(JTN_ERROR_TOOL,
+                         "NVRTC at \"%s\" is too old: it has no %s; `pip install nvidia-cuda-nvrtc` brings a newer one",
                          nvrtc->path, missing);
     nvrtc->opened = true;
     return JTN_OK;
@@ -343,7 +346,8 @@ static bool drop_refused(jtn_list *options, const char *log)
         return false;
     for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
         for (size_t i = 0; i < options->count; i++)
-            if (strncmp(options->items[i], optional[k], strlen(optional[k])) == 0 && memmem(log, strlen(log), optional[k] + 2, 8)) {
+            if (strncmp(options->items[i], optional[k], strlen(optional[k])) == 0 &&
+                memmem(log, strlen(log), optional[k] + 2, 8)) {
                 jtn__free(options->items[i]);
                 memmove(&options->items[i], &options->items[i + 1], (options->count - i) * sizeof *options->items);
                 options->count--;
@@ -403,7 +407,8 @@ static jtn_status add_expressions(const jtn_nvrtc_api *api, nvrtc_program progra
 {
     for (size_t i = 0; job->kernels && i < job->kernels->count; i++) {
         char *probe = jtn__signature_expression(job->kernels->items[i]);
-        int failed = !probe || api->nvrtcAddNameExpression(program, job->kernels->items[i]) || api->nvrtcAddNameExpression(program, probe);
+        int failed = !probe || api->nvrtcAddNameExpression(program, job->kernels->items[i]) ||
+                     api->nvrtcAddNameExpression(program, probe);
 
         jtn__free(probe);
         if (failed)
@@ -431,7 +436,8 @@ static jtn_status add_lowered(const jtn_nvrtc_api *api, nvrtc_program program, c
     return jtn__list_add(out, lowered);
 }
 
-static jtn_status take_names(const jtn_nvrtc_api *api, nvrtc_program program, const jtn_device_job *job, jtn_device_result *out)
+static jtn_status take_names(const jtn_nvrtc_api *api, nvrtc_program program, const jtn_device_job *job,
+                             jtn_device_result *out)
 {
     for (size_t i = 0; job->kernels && i < job->kernels->count; i++) {
         char *probe = jtn__signature_expression(job->kernels->items[i]);
@@ -468,8 +474,8 @@ static jtn_status take_image(const jtn_nvrtc_api *api, nvrtc_program program, bo
 }
 
 /* One run of the compiler. *retry: an option of ours was refused and is gone from options. */
-static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const char *text, jtn_list *options, jtn_device_result *out,
-                      jtn_findings *findings, bool *retry)
+static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const char *text, jtn_list *options,
+                      jtn_device_result *out, jtn_findings *findings, bool *retry)
 {
     nvrtc_program program = NULL;
     char *log = NULL, *name = jtn__format(NOWHERE "%s", job->name);
@@ -479,7 +485,8 @@ static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const
     *retry = false;
     if (!name)
         return JTN_ERROR_MEMORY;
-    failed = api->nvrtcCreateProgram(&program, text, name, (int)job->header_count, job->header_texts, job->header_names);
+    failed =
+        api->nvrtcCreateProgram(&program, text, name, (int)job->header_count, job->header_texts, job->header_names);
     jtn__free(name);
     if (failed)
         return jtn__fail(JTN_ERROR_COMPILE, "NVRTC refuses to make a program of %s", job->name);
@@ -512,7 +519,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const char *text, jtn_device_result *out, jtn_findings *findings)
+static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const char *text, jtn_device_result *out,
+                          jtn_findings *findings)
 {
     jtn_list options = {0};
     bool retry = true;
@@ -530,10 +538,12 @@ static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const cha
     return status;
 }
 
-jtn_status jtn__nvrtc_compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, jtn_device_result *out, jtn_findings *findings)
+jtn_status jtn__nvrtc_compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, jtn_device_result *out,
+                              jtn_findings *findings)
 {
     bool probed = job->kernels && job->kernels->count;
-    char *text = jtn__format("#line 1 \"%s\"\n%s%s%s", job->name, job->text, probed ? "\n#line 1 \"jitney\"\n" : "", probed ? jtn__signature_probe : "");
+    char *text = jtn__format("#line 1 \"%s\"\n%s%s%s", job->name, job->text, probed ? "\n#line 1 \"jitney\"\n" : "",
+                             probed ? jtn__signature_probe : "");
     jtn_device_result result = {0};
     jtn_status status;
 

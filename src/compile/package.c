@@ -101,14 +101,16 @@ jtn_status jtn__package_stub(const char *data_dir, const char *name, jtn_buf *ou
     jtn_status status = path ? jtn__file_read(path, out) : JTN_ERROR_MEMORY;
 
     if (status == JTN_ERROR_NOT_FOUND)
-        status = jtn__fail(JTN_ERROR_TOOL, "Jitney's module stub \"%s\" is missing; the installation is incomplete, install it again",
-                           path);
+        status =
+            jtn__fail(JTN_ERROR_TOOL,
+                      "Jitney's module stub \"%s\" is missing; the installation is incomplete, install it again", path);
     if (status == JTN_OK) {
         stub.data = out->data;
         stub.size = out->size;
         if (!find_tables(&stub) || !rename_symbol(&stub, name) || !rebuild_hash(&stub))
-            status = jtn__fail(JTN_ERROR_INTERNAL, "Jitney's module stub \"%s\" cannot carry the name \"%s\"; install Jitney again", path,
-                               name);
+            status =
+                jtn__fail(JTN_ERROR_INTERNAL,
+                          "Jitney's module stub \"%s\" cannot carry the name \"%s\"; install Jitney again", path, name);
     }
     jtn__free(path);
     return status;

@@ -164,8 +164,13 @@ void jtn__pch_deinit(jtn_pch *pch)
 
 static jtn_status base_argv(const jtn_making *m, jtn_list *argv)
 {
-    static const char *const ours[] = {"-O2",       "-fPIC",        "-fvisibility=hidden",    "-pipe", "-fdiagnostics-color=never",
-                                       "-std=c++17", "-DJITNEY_HOST_RUNTIME"};
+    static const char *const ours[] = {"-O2",
+                                       "-fPIC",
+                                       "-fvisibility=hidden",
+                                       "-pipe",
+                                       "-fdiagnostics-color=never",
+                                       "-std=c++17",
+                                       "-DJITNEY_HOST_RUNTIME"};
 
     JTN_TRY(jtn__list_add_all(argv, &m->cxx->command));
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -192,7 +197,8 @@ static jtn_status make_header(const jtn_making *m)
 {
     jtn_list argv = {0};
     jtn_buf text;
-    char *prelude = jtn__format("%s/include/jitney/host/prelude.h", m->data_dir), *copy = jtn__path_join(m->staging, "prelude.h");
+    char *prelude = jtn__format("%s/include/jitney/host/prelude.h", m->data_dir),
+         *copy = jtn__path_join(m->staging, "prelude.h");
     jtn_status status = JTN_ERROR_MEMORY;
 
     jtn__buf_init(&text, 1 << 20);

@@ -17,8 +17,8 @@ typedef struct jtn_proto {
 static bool complain(jtn_proto *p, const char *at, const char *what)
 {
     if (p->status == JTN_OK)
-        p->status = jtn__fail(JTN_ERROR_ARGUMENT, "the prototype \"%s\" cannot be read: %s\n    %s\n    %*s^", p->text, what, p->text,
-                              (int)(at - p->text), "");
+        p->status = jtn__fail(JTN_ERROR_ARGUMENT, "the prototype \"%s\" cannot be read: %s\n    %s\n    %*s^", p->text,
+                              what, p->text, (int)(at - p->text), "");
     return false;
 }
 
@@ -66,9 +66,10 @@ static const struct {
     const char *name;
     DLDataType dtype;
 } typedefs[] = {
-    {"int8_t", {kDLInt, 8, 1}},     {"int16_t", {kDLInt, 16, 1}},   {"int32_t", {kDLInt, 32, 1}},   {"int64_t", {kDLInt, 64, 1}},
-    {"uint8_t", {kDLUInt, 8, 1}},   {"uint16_t", {kDLUInt, 16, 1}}, {"uint32_t", {kDLUInt, 32, 1}}, {"uint64_t", {kDLUInt, 64, 1}},
-    {"size_t", {kDLUInt, 64, 1}},   {"ssize_t", {kDLInt, 64, 1}},   {"ptrdiff_t", {kDLInt, 64, 1}}, {"intptr_t", {kDLInt, 64, 1}},
+    {"int8_t", {kDLInt, 8, 1}},      {"int16_t", {kDLInt, 16, 1}},   {"int32_t", {kDLInt, 32, 1}},
+    {"int64_t", {kDLInt, 64, 1}},    {"uint8_t", {kDLUInt, 8, 1}},   {"uint16_t", {kDLUInt, 16, 1}},
+    {"uint32_t", {kDLUInt, 32, 1}},  {"uint64_t", {kDLUInt, 64, 1}}, {"size_t", {kDLUInt, 64, 1}},
+    {"ssize_t", {kDLInt, 64, 1}},    {"ptrdiff_t", {kDLInt, 64, 1}}, {"intptr_t", {kDLInt, 64, 1}},
     {"uintptr_t", {kDLUInt, 64, 1}},
 };
 
@@ -77,9 +78,10 @@ static bool take_word(jtn_words *w, jtn_view word)
     const struct {
         const char *text;
         int *count;
-    } known[] = {{"void", &w->is_void},       {"bool", &w->is_bool},         {"_Bool", &w->is_bool},   {"char", &w->is_char},
-                 {"short", &w->is_short},     {"int", &w->is_int},           {"long", &w->is_long},    {"signed", &w->is_signed},
-                 {"unsigned", &w->is_unsigned}, {"float", &w->is_float},     {"double", &w->is_double}};
+    } known[] = {{"void", &w->is_void},   {"bool", &w->is_bool},     {"_Bool", &w->is_bool},
+                 {"char", &w->is_char},   {"short", &w->is_short},   {"int", &w->is_int},
+                 {"long", &w->is_long},   {"signed", &w->is_signed}, {"unsigned", &w->is_unsigned},
+                 {"float", &w->is_float}, {"double", &w->is_double}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (word_is(word, known[i].text))
@@ -108,7 +110,8 @@ static DLDataType dtype_of(const jtn_words *w)
 
 static bool is_qualifier(jtn_proto *p, jtn_view word, int *is_const)
 {
-    static const char *const words[] = {"const", "volatile", "restrict", "__restrict", "__restrict__", "extern", "static", "inline"};
+    static const char *const words[] = {"const",        "volatile", "restrict", "__restrict",
+                                        "__restrict__", "extern",   "static",   "inline"};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (word_is(word, words[i])) {
@@ -136,7 +139,8 @@ static bool read_base(jtn_proto *p, jtn_words *w)
         p->at += word.size;
     }
     if (!w->any)
-        return complain(p, begin, "this is no type it knows (C's scalars, stdint.h's names, size_t, bool, and pointers are)");
+        return complain(p, begin,
+                        "this is no type it knows (C's scalars, stdint.h's names, size_t, bool, and pointers are)");
     if (w->is_double && w->is_long)
         return complain(p, begin, "long double cannot be passed");
     return true;
@@ -145,15 +149,19 @@ static bool read_base(jtn_proto *p, jtn_words *w)
 static bool make_type(jtn_proto *p, const jtn_words *w, int stars, jtn_type *out)
 {
     DLDataType dtype = w->is_void ? (DLDataType){0} : dtype_of(w);
-    const char *name = w->is_void ? "void" : w->typedef_name.size ? NULL : w->is_char && !w->is_signed && !w->is_unsigned ? "char" : jtn__dtype_name(dtype);
+    const char *name = w->is_void                                       ? "void"
+                       : w->typedef_name.size                           ? NULL
+                       : w->is_char && !w->is_signed && !w->is_unsigned ? "char"
+                                                                        : jtn__dtype_name(dtype);
 
     *out = (jtn_type){.kind = (uint8_t)(stars ? JTN_TYPE_POINTER : w->is_void ? JTN_TYPE_VOID : JTN_TYPE_SCALAR)};
     out->is_const = stars == 1 && w->is_const;
     if (stars < 2)
         out->dtype = dtype;
     out->size = out->align = stars ? 8 : dtype.bits / 8u;
-    out->text = jtn__format("%s%.*s%s%.*s", w->is_const && stars ? "const " : "", name ? (int)strlen(name) : (int)w->typedef_name.size,
-                            name ? name : w->typedef_name.data, stars ? " " : "", stars, "********");
+    out->text = jtn__format("%s%.*s%s%.*s", w->is_const && stars ? "const " : "",
+                            name ? (int)strlen(name) : (int)w->typedef_name.size, name ? name : w->typedef_name.data,
+                            stars ? " " : "", stars, "********");
     if (!out->text)
         p->status = JTN_ERROR_MEMORY;
     return out->text != NULL;

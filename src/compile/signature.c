@@ -17,9 +17,11 @@ const char jtn__signature_probe[] =
     "template<class T, bool E, bool C> struct jtn_map_ { using type = T; }; "
     "template<class T> struct jtn_map_<T, true, false> { using type = jtn_enum<__underlying_type(T)>; }; "
     "template<class T> struct jtn_map_<T, false, true> { using type = jtn_struct<sizeof(T), alignof(T), T>; }; "
-    "template<class T> struct jtn_map { using type = typename jtn_map_<T, __is_enum(T), __is_class(T) || __is_union(T)>::type; }; "
+    "template<class T> struct jtn_map { using type = typename jtn_map_<T, __is_enum(T), __is_class(T) || "
+    "__is_union(T)>::type; }; "
     "template<class F> struct jtn_params; "
-    "template<class R, class... A> struct jtn_params<R (*)(A...)> { using type = void (*)(typename jtn_map<A>::type...); }; "
+    "template<class R, class... A> struct jtn_params<R (*)(A...)> { using type = void (*)(typename "
+    "jtn_map<A>::type...); }; "
     "template<class R, class... A> struct jtn_params<R (*)(A...) noexcept> : jtn_params<R (*)(A...)> { }; "
     "template<class F> __device__ char jtn_sig = 0;\n";
 
@@ -64,7 +66,8 @@ static bool read_params(jtn_demangler *d, char stop, jtn_param **params, size_t 
     return !d->bad;
 }
 
-static jtn_status finish(jtn_demangler *d, const char *name, jtn_param *found, size_t found_count, jtn_param **params, size_t *count)
+static jtn_status finish(jtn_demangler *d, const char *name, jtn_param *found, size_t found_count, jtn_param **params,
+                         size_t *count)
 {
     bool bad = d->bad;
 

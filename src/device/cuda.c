@@ -17,18 +17,18 @@
 #define DEFAULT_SHARED (48 * 1024)
 
 enum { /* CUdevice_attribute, CUfunction_attribute, CUlibraryOption */
-    DEVICE_MULTIPROCESSORS = 16,
-    DEVICE_SHARED_OPTIN = 97,
-    FUNCTION_MAX_THREADS = 0,
-    FUNCTION_SHARED = 1,
-    FUNCTION_CONST = 2,
-    FUNCTION_LOCAL = 3,
-    FUNCTION_REGISTERS = 4,
-    FUNCTION_PTX_VERSION = 5,
-    FUNCTION_BINARY_VERSION = 6,
-    FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    LIBRARY_BINARY_IS_PRESERVED = 1,
-    CAPTURE_RELAXED = 2
+       DEVICE_MULTIPROCESSORS = 16,
+       DEVICE_SHARED_OPTIN = 97,
+       FUNCTION_MAX_THREADS = 0,
+       FUNCTION_SHARED = 1,
+       FUNCTION_CONST = 2,
+       FUNCTION_LOCAL = 3,
+       FUNCTION_REGISTERS = 4,
+       FUNCTION_PTX_VERSION = 5,
+       FUNCTION_BINARY_VERSION = 6,
+       FUNCTION_MAX_DYNAMIC_SHARED = 8,
+       LIBRARY_BINARY_IS_PRESERVED = 1,
+       CAPTURE_RELAXED = 2
 };
 
 struct jtn_loaded {
@@ -61,12 +61,13 @@ static jtn_status explain_load(const jtn_driver *cu, CUresult error, const char 
 
     if (jtn__cuda_arch(jtn__cuda_current_device(), have) != JTN_OK)
         strcpy(have, "?");
-    if (error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_INVALID_IMAGE || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
-        error == CUDA_ERROR_INVALID_PTX)
-        return jtn__driver_fail(error,
-                                "the %s of %s does not suit this machine (GPU %s, driver for CUDA %d.%d): it was compiled for another "
-                                "architecture or by a newer compiler than the driver knows",
-                                ptx ? "PTX" : "machine code", name, have, cu->version / 1000, cu->version % 1000 / 10);
+    if (error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_INVALID_IMAGE ||
+        error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || error == CUDA_ERROR_INVALID_PTX)
+        return jtn__driver_fail(
+            error,
+            "the %s of %s does not suit this machine (GPU %s, driver for CUDA %d.%d): it was compiled for another "
+            "architecture or by a newer compiler than the driver knows",
+            ptx ? "PTX" : "machine code", name, have, cu->version / 1000, cu->version % 1000 / 10);
     return jtn__driver_fail(error, "%s cannot be loaded", name);
 }
 
@@ -145,14 +146,16 @@ static jtn_status make_ready(const jtn_driver *cu, jtn_kernel *kernel, int devic
         if (!error)
             error = cu->cuKernelGetAttribute(&static_shared, FUNCTION_SHARED, kernel->kernel, device);
         if (!error) {
-            atomic_store(&ready->allowed_shared, static_shared < DEFAULT_SHARED ? (unsigned)(DEFAULT_SHARED - static_shared) : 0u);
+            atomic_store(&ready->allowed_shared,
+                         static_shared < DEFAULT_SHARED ? (unsigned)(DEFAULT_SHARED - static_shared) : 0u);
             atomic_store(&ready->function, function);
         }
     }
     pthread_mutex_unlock(&kernel->lock);
     if (error && jtn__cuda_is_sticky(error))
         return jtn__cuda_poison(device, error);
-    return error ? jtn__driver_fail(error, "the kernel %s cannot be made ready on GPU %d", kernel->name, device) : JTN_OK;
+    return error ? jtn__driver_fail(error, "the kernel %s cannot be made ready on GPU %d", kernel->name, device)
+                 : JTN_OK;
 }
 
 /* More dynamic shared memory than the default must be opted in, for each device, up to what it has. */
@@ -164,13 +167,15 @@ static jtn_status allow_shared(const jtn_driver *cu, jtn_kernel *kernel, int dev
     cu->cuDeviceGetAttribute(&most, DEVICE_SHARED_OPTIN, device);
     cu->cuKernelGetAttribute(&used, FUNCTION_SHARED, kernel->kernel, device);
     if (bytes > (unsigned)(most > used ? most - used : 0))
-        return jtn__fail(JTN_ERROR_ARGUMENT,
-                         "%s: %u bytes of dynamic shared memory are asked for; GPU %d has %d a block, of which the kernel's own "
-                         "variables take %d",
-                         kernel->name, bytes, device, most, used);
+        return jtn__fail(
+            JTN_ERROR_ARGUMENT,
+            "%s: %u bytes of dynamic shared memory are asked for; GPU %d has %d a block, of which the kernel's own "
+            "variables take %d",
+            kernel->name, bytes, device, most, used);
     error = cu->cuKernelSetAttribute(FUNCTION_MAX_DYNAMIC_SHARED, (int)bytes, kernel->kernel, device);
     if (error)
-        return jtn__driver_fail(error, "%s: GPU %d refuses %u bytes of dynamic shared memory", kernel->name, device, bytes);
+        return jtn__driver_fail(error, "%s: GPU %d refuses %u bytes of dynamic shared memory", kernel->name, device,
+                                bytes);
     atomic_store(&kernel->devices[device].allowed_shared, bytes);
     return JTN_OK;
 }
@@ -213,7 +218,8 @@ static jtn_status get_kernel(jtn_loaded *loaded, const char *lowered, const char
     return JTN_OK;
 }
 
-static jtn_status get_global(jtn_loaded *loaded, const char *lowered, const char *name, int device, void **address, size_t *size)
+static jtn_status get_global(jtn_loaded *loaded, const char *lowered, const char *name, int device, void **address,
+                             size_t *size)
 {
     const jtn_driver *cu;
     CUdeviceptr pointer = 0;
@@ -261,10 +267,11 @@ static jtn_status get_attribute(jtn_kernel *kernel, const char *attribute, int d
         *out = value;
         return JTN_OK;
     }
-    return jtn__fail(JTN_ERROR_ARGUMENT,
-                     "there is no kernel attribute \"%s\"; there are registers, shared_bytes, const_bytes, local_bytes, "
-                     "max_threads_per_block, max_dynamic_shared_bytes, ptx_version and binary_version",
-                     attribute);
+    return jtn__fail(
+        JTN_ERROR_ARGUMENT,
+        "there is no kernel attribute \"%s\"; there are registers, shared_bytes, const_bytes, local_bytes, "
+        "max_threads_per_block, max_dynamic_shared_bytes, ptx_version and binary_version",
+        attribute);
 }
 
 static int param_sizes(jtn_kernel *kernel, size_t *sizes, int capacity)
@@ -274,7 +281,8 @@ static int param_sizes(jtn_kernel *kernel, size_t *sizes, int capacity)
 
     if (!cu || !cu->cuKernelGetParamInfo)
         return -1;
-    for (size_t offset, size; cu->cuKernelGetParamInfo(kernel->kernel, (size_t)count, &offset, &size) == CUDA_SUCCESS; count++)
+    for (size_t offset, size; cu->cuKernelGetParamInfo(kernel->kernel, (size_t)count, &offset, &size) == CUDA_SUCCESS;
+         count++)
         if (count < capacity)
             sizes[count] = size;
     return count;
@@ -293,24 +301,32 @@ static jtn_status explain_launch(const jtn_driver *cu, jtn_kernel *kernel, const
     if ((c->flags & JTN_LAUNCH_COOPERATIVE) && error == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE &&
         cu->cuOccupancyMaxActiveBlocksPerMultiprocessor) {
         cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, atomic_load(&kernel->devices[c->device].function),
-                                                        (int)(c->block[0] * c->block[1] * c->block[2]), c->shared_bytes);
+                                                        (int)(c->block[0] * c->block[1] * c->block[2]),
+                                                        c->shared_bytes);
         cu->cuDeviceGetAttribute(&processors, DEVICE_MULTIPROCESSORS, c->device);
-        return jtn__driver_fail(error, "%s: a cooperative grid must fit on the GPU at once, and one of %u x %u x %u blocks does not: at most %d do",
+        return jtn__driver_fail(error,
+                                "%s: a cooperative grid must fit on the GPU at once, and one of %u x %u x %u blocks "
+                                "does not: at most %d do",
                                 kernel->name, c->grid[0], c->grid[1], c->grid[2], blocks * processors);
     }
-    return jtn__driver_fail(error,
-                            "%s<<<(%u, %u, %u), (%u, %u, %u), %u>>> on GPU %d is refused (the kernel takes at most %d threads a block, and "
-                            "%d registers a thread)",
-                            kernel->name, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared_bytes,
-                            c->device, threads, registers);
+    return jtn__driver_fail(
+        error,
+        "%s<<<(%u, %u, %u), (%u, %u, %u), %u>>> on GPU %d is refused (the kernel takes at most %d threads a block, and "
+        "%d registers a thread)",
+        kernel->name, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared_bytes,
+        c->device, threads, registers);
 }
 
 /* Cooperative launches and clusters go through the extensible form. */
 static CUresult launch_extended(const jtn_driver *cu, CUfunction function, const jtn_launch_config *c, void **params)
 {
     CUlaunchAttribute list[2];
-    CUlaunchConfig config = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, c->shared_bytes,
-                             c->stream, list, 0};
+    CUlaunchConfig config = {{c->grid[0], c->grid[1], c->grid[2]},
+                             {c->block[0], c->block[1], c->block[2]},
+                             c->shared_bytes,
+                             c->stream,
+                             list,
+                             0};
 
     memset(list, 0, sizeof list);
     if (c->flags & JTN_LAUNCH_COOPERATIVE) {
@@ -340,11 +356,13 @@ static jtn_status launch_here(const jtn_driver *cu, jtn_kernel *kernel, const jt
         JTN_TRY(allow_shared(cu, kernel, c->device, c->shared_bytes));
     if (__builtin_expect((c->flags & JTN_LAUNCH_COOPERATIVE) || c->cluster[0], 0)) {
         if (!cu->cuLaunchKernelEx)
-            return jtn__fail(JTN_ERROR_DEVICE, "%s: this driver is too old for cooperative launches and clusters (11.6 is needed)", kernel->name);
+            return jtn__fail(JTN_ERROR_DEVICE,
+                             "%s: this driver is too old for cooperative launches and clusters (11.6 is needed)",
+                             kernel->name);
         error = launch_extended(cu, function, c, params);
     } else {
-        error = cu->cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared_bytes,
-                                   c->stream, params, NULL);
+        error = cu->cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
+                                   c->shared_bytes, c->stream, params, NULL);
     }
     if (__builtin_expect(error != CUDA_SUCCESS, 0))
         return explain_launch(cu, kernel, c, error);

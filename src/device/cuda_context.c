@@ -61,7 +61,8 @@ jtn_status jtn__cuda_arch(int device, char out[16])
 
     JTN_TRY(jtn__driver(&cu));
     JTN_TRY(jtn__cuda_check_device(cu, device));
-    if ((error = cu->cuDeviceGetAttribute(&major, DEVICE_MAJOR, device)) || (error = cu->cuDeviceGetAttribute(&minor, DEVICE_MINOR, device)))
+    if ((error = cu->cuDeviceGetAttribute(&major, DEVICE_MAJOR, device)) ||
+        (error = cu->cuDeviceGetAttribute(&minor, DEVICE_MINOR, device)))
         return jtn__driver_fail(error, "GPU %d does not tell its architecture", device);
     snprintf(out, 16, "sm_%d%d", major, minor);
     return JTN_OK;
@@ -135,7 +136,8 @@ jtn_status jtn__cuda_poison(int device, CUresult error)
 
     if (!atomic_exchange(&dead[device], error))
         snprintf(dead_text[device], sizeof dead_text[device],
-                 "GPU %d cannot be used any more in this process, because a kernel failed on it (the last one launched: %s): %s. "
+                 "GPU %d cannot be used any more in this process, because a kernel failed on it (the last one "
+                 "launched: %s): %s. "
                  "Start the process again",
                  device, kernel ? kernel : "not one of Jitney's", jtn__driver_error_text(error, text, sizeof text));
     return jtn__fail(JTN_ERROR_DEVICE, "%s", dead_text[device]);

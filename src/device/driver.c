@@ -13,8 +13,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static jtn_driver driver;
-static int state;        /* 0: not tried; 1: up; -1: not to be had. Changed under the lock, read atomically */
-static pid_t owner;      /* the process that called cuInit */
+static int state;   /* 0: not tried; 1: up; -1: not to be had. Changed under the lock, read atomically */
+static pid_t owner; /* the process that called cuInit */
 static jtn_status failure;
 static char failure_text[1024];
 
@@ -69,22 +69,25 @@ static jtn_status open_library(void)
     int since = 0;
 
     if (!library)
-        return refuse(JTN_ERROR_DEVICE,
-                      "no CUDA driver: %s cannot be opened (%s). Kernels need an NVIDIA GPU and its driver; compiling does not", name,
-                      dlerror());
-#define FETCH(function, symbol, version, required, parameters)        \
-    *(void **)&driver.function = dlsym(library, symbol);              \
-    if (required && !driver.function && version > since) {            \
-        missing = symbol;                                             \
-        since = version;                                              \
+        return refuse(
+            JTN_ERROR_DEVICE,
+            "no CUDA driver: %s cannot be opened (%s). Kernels need an NVIDIA GPU and its driver; compiling does not",
+            name, dlerror());
+#define FETCH(function, symbol, version, required, parameters) \
+    *(void **)&driver.function = dlsym(library, symbol);       \
+    if (required && !driver.function && version > since) {     \
+        missing = symbol;                                      \
+        since = version;                                       \
     }
     CUDA_FUNCTIONS(FETCH)
 #undef FETCH
     if (missing && driver.cuDriverGetVersion)
         driver.cuDriverGetVersion(&driver.version);
     if (missing)
-        return refuse(JTN_ERROR_DEVICE, "the CUDA driver %s is too old: it is %d.%d and has no %s, which came with %d.%d; update the driver",
-                      name, driver.version / 1000, driver.version % 1000 / 10, missing, since / 1000, since % 1000 / 10);
+        return refuse(
+            JTN_ERROR_DEVICE,
+            "the CUDA driver %s is too old: it is %d.%d and has no %s, which came with %d.%d; update the driver", name,
+            driver.version / 1000, driver.version % 1000 / 10, missing, since / 1000, since % 1000 / 10);
     return JTN_OK;
 }
 
@@ -99,7 +102,8 @@ static jtn_status start(void)
         return refuse(JTN_ERROR_DEVICE, "no GPU: the CUDA driver sees none (CUDA_VISIBLE_DEVICES is %s)",
                       getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES") : "not set");
     if (error)
-        return refuse(JTN_ERROR_DEVICE, "the CUDA driver does not start: %s", jtn__driver_error_text(error, text, sizeof text));
+        return refuse(JTN_ERROR_DEVICE, "the CUDA driver does not start: %s",
+                      jtn__driver_error_text(error, text, sizeof text));
     if ((error = driver.cuDeviceGetCount(&driver.device_count)) || driver.device_count == 0)
         return refuse(JTN_ERROR_DEVICE, "no GPU: the CUDA driver counts none");
     driver.cuDriverGetVersion(&driver.version);
@@ -110,10 +114,11 @@ static jtn_status start(void)
 
 static jtn_status forked(void)
 {
-    return jtn__fail(JTN_ERROR_DEVICE,
-                     "CUDA was started in process %ld, and this is its child %ld, where it cannot be used: start workers with "
-                     "\"spawn\", or use the GPU only after the fork",
-                     (long)owner, (long)getpid());
+    return jtn__fail(
+        JTN_ERROR_DEVICE,
+        "CUDA was started in process %ld, and this is its child %ld, where it cannot be used: start workers with "
+        "\"spawn\", or use the GPU only after the fork",
+        (long)owner, (long)getpid());
 }
 
 jtn_status jtn__driver(const jtn_driver **out)

@@ -224,7 +224,8 @@ jtn_status jtn__artifact_decode(jtn_view payload, jtn_artifact *out)
     jtn_status status;
 
     if (version != VERSION)
-        return jtn__fail(JTN_ERROR_CACHE, "the module's format is %u, this library reads %d; build it again", version, VERSION);
+        return jtn__fail(JTN_ERROR_CACHE, "the module's format is %u, this library reads %d; build it again", version,
+                         VERSION);
     JTN_GO(get_text(&r, &artifact.name));
     artifact.has_host = jtn__get_u8(&r) != 0;
     JTN_GO(get_lists(&r, &artifact));

@@ -65,16 +65,16 @@ out:
 /* ---------------------------------------------------------------- the table ---- */
 
 typedef enum {
-    TO_NVRTC,   /* as `to`, with its value joined by '=' */
+    TO_NVRTC,       /* as `to`, with its value joined by '=' */
     TO_NVRTC_PLAIN, /* as `to`, which is whole */
-    TO_MACRO,   /* -D, -U: joined */
-    TO_INCLUDE, /* a folder */
-    TO_HOST,    /* for the host compiler */
-    TO_LINK,    /* for the linker */
-    TO_PTXAS,   /* a list of ptxas options */
-    TO_ARCH,    /* an architecture */
-    TO_GENCODE, /* arch=…,code=… */
-    TO_NOTHING, /* dropped; `to` says why */
+    TO_MACRO,       /* -D, -U: joined */
+    TO_INCLUDE,     /* a folder */
+    TO_HOST,        /* for the host compiler */
+    TO_LINK,        /* for the linker */
+    TO_PTXAS,       /* a list of ptxas options */
+    TO_ARCH,        /* an architecture */
+    TO_GENCODE,     /* arch=…,code=… */
+    TO_NOTHING,     /* dropped; `to` says why */
 } jtn_fate;
 
 /* How the value stands: none; behind '='; the next word; joined without '='; as many of these as are or-ed. */
@@ -232,7 +232,8 @@ static jtn_status add_gencode(const char *value, jtn_device_options *out)
     size_t size;
 
     if (!code && !arch)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "-gencode %s names no architecture: arch=compute_XX,code=sm_XX is its form", value);
+        return jtn__fail(JTN_ERROR_ARGUMENT,
+                         "-gencode %s names no architecture: arch=compute_XX,code=sm_XX is its form", value);
     code = code ? code + 5 : arch + 5;
     while (*code == '[' || *code == '"' || *code == '\'')
         code++;
@@ -324,9 +325,12 @@ static jtn_status refuse(const char *word, bool has_next)
         }
     }
     if (length >= 3)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "the CUDA option \"%s\" is not known; the nearest that is: \"%s\"", word, table[best].spelling);
-    return jtn__fail(JTN_ERROR_ARGUMENT,
-                     "the CUDA option \"%s\" is not known; options for the host compiler go into extra_cflags or behind -Xcompiler", word);
+        return jtn__fail(JTN_ERROR_ARGUMENT, "the CUDA option \"%s\" is not known; the nearest that is: \"%s\"", word,
+                         table[best].spelling);
+    return jtn__fail(
+        JTN_ERROR_ARGUMENT,
+        "the CUDA option \"%s\" is not known; options for the host compiler go into extra_cflags or behind -Xcompiler",
+        word);
 }
 
 /* The longest spelling that fits wins: "-include" before "-I". */
@@ -416,6 +420,8 @@ jtn_status jtn__arch_parse(const char *text, char **out)
         goto bad;
     return (*out = jtn__format("%s_%d%s", kind, number, letter)) ? JTN_OK : JTN_ERROR_MEMORY;
 bad:
-    return jtn__fail(JTN_ERROR_ARGUMENT, "\"%.60s\" is no GPU architecture: \"sm_90\", \"90\", \"9.0\" and \"sm_90a\" are, \"compute_90\" for PTX",
-                     text);
+    return jtn__fail(
+        JTN_ERROR_ARGUMENT,
+        "\"%.60s\" is no GPU architecture: \"sm_90\", \"90\", \"9.0\" and \"sm_90a\" are, \"compute_90\" for PTX",
+        text);
 }

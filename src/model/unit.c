@@ -32,10 +32,11 @@ static jtn_status check_name(const char *name)
         size_t size = strcspn(part, ".");
 
         if (!is_identifier(part, size) || size > 150)
-            return jtn__fail(JTN_ERROR_ARGUMENT,
-                             "\"%.200s\" cannot name a module: it must be a Python identifier (letters, digits, '_', at most "
-                             "150), or several joined by '.'",
-                             name);
+            return jtn__fail(
+                JTN_ERROR_ARGUMENT,
+                "\"%.200s\" cannot name a module: it must be a Python identifier (letters, digits, '_', at most "
+                "150), or several joined by '.'",
+                name);
         if (!part[size])
             return JTN_OK;
         part += size + 1;
@@ -61,7 +62,8 @@ jtn_status jtn_unit_new(jtn_runtime *rt, const char *name, jtn_unit **out)
     const char *dot;
 
     if (!rt || !out)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_unit_new: rt and out must not be NULL; open the library with jtn_open first");
+        return jtn__fail(JTN_ERROR_ARGUMENT,
+                         "jtn_unit_new: rt and out must not be NULL; open the library with jtn_open first");
     JTN_TRY(check_name(name));
     unit = jtn__alloc(sizeof *unit);
     if (!unit || !(unit->name = jtn__strdup(name))) {
@@ -134,15 +136,16 @@ jtn_status jtn_unit_add_file(jtn_unit *unit, const char *path)
 jtn_status jtn_unit_add_text(jtn_unit *unit, const char *name, const char *text, size_t size)
 {
     if (!unit || !name || !*name || !text)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_unit_add_text: unit, name and text must not be NULL, nor the name empty");
+        return jtn__fail(JTN_ERROR_ARGUMENT,
+                         "jtn_unit_add_text: unit, name and text must not be NULL, nor the name empty");
     if (strpbrk(name, "\n\r\"\\"))
-        return jtn__fail(JTN_ERROR_ARGUMENT, "a source cannot be named \"%.100s\": quotes, backslashes and newlines are not allowed",
-                         name);
+        return jtn__fail(JTN_ERROR_ARGUMENT,
+                         "a source cannot be named \"%.100s\": quotes, backslashes and newlines are not allowed", name);
     if (size == JTN_WHOLE)
         size = strlen(text);
     if (memchr(text, 0, size))
-        return jtn__fail(JTN_ERROR_ARGUMENT, "the source \"%.200s\" holds a NUL byte at offset %zu; it is no text", name,
-                         (size_t)((const char *)memchr(text, 0, size) - text));
+        return jtn__fail(JTN_ERROR_ARGUMENT, "the source \"%.200s\" holds a NUL byte at offset %zu; it is no text",
+                         name, (size_t)((const char *)memchr(text, 0, size) - text));
     return add_source(unit, jtn__strdup(name), NULL, jtn__strndup(text, size), size);
 }
 
@@ -156,10 +159,11 @@ jtn_status jtn_unit_add_function(jtn_unit *unit, const char *function, const cha
     wish.prototype = strchr(function, '(') != NULL;
     for (const char *c = function; !wish.prototype && *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_' && *c != ':')
-            return jtn__fail(JTN_ERROR_ARGUMENT,
-                             "\"%.200s\" names no function: give a bare name (\"forward\", \"ns::forward\") or a whole C "
-                             "prototype (\"float dot(const float *a, const float *b, int n)\")",
-                             function);
+            return jtn__fail(
+                JTN_ERROR_ARGUMENT,
+                "\"%.200s\" names no function: give a bare name (\"forward\", \"ns::forward\") or a whole C "
+                "prototype (\"float dot(const float *a, const float *b, int n)\")",
+                function);
     wishes = jtn__realloc(unit->wishes, (unit->wish_count + 1) * sizeof *wishes);
     if (!wishes)
         return JTN_ERROR_MEMORY;
@@ -306,7 +310,8 @@ static jtn_status read_source(jtn_source *source)
         source->id = (jtn_file_id){0};
     status = jtn__file_read(source->path, &text);
     if (status == JTN_ERROR_NOT_FOUND)
-        status = jtn__fail(status, "there is no source file \"%s\"; relative paths count from the current folder", source->path);
+        status = jtn__fail(status, "there is no source file \"%s\"; relative paths count from the current folder",
+                           source->path);
     if (status == JTN_OK && text.size && memchr(text.data, 0, text.size))
         status = jtn__fail(JTN_ERROR_ARGUMENT, "the source \"%s\" holds a NUL byte; it is no text", source->path);
     if (status == JTN_OK && !(source->text = jtn__buf_take(&text, &source->size)))
@@ -318,7 +323,8 @@ static jtn_status read_source(jtn_source *source)
 jtn_status jtn__unit_read(jtn_unit *unit)
 {
     if (unit->source_count == 0)
-        return jtn__fail(JTN_ERROR_ARGUMENT, "the module \"%s\" has no source; add one with jtn_unit_add_file or jtn_unit_add_text",
+        return jtn__fail(JTN_ERROR_ARGUMENT,
+                         "the module \"%s\" has no source; add one with jtn_unit_add_file or jtn_unit_add_text",
                          unit->name);
     for (size_t i = 0; i < unit->source_count; i++)
         JTN_TRY(read_source(&unit->sources[i]));

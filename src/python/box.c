@@ -8,8 +8,8 @@
 typedef struct jtn_py_box {
     jtn_tensor_box box;
     PyObject *object;
-    bool owned;      /* object is a reference of ours */
-    int64_t *dims;   /* more than 8 dimensions; owned */
+    bool owned;    /* object is a reference of ours */
+    int64_t *dims; /* more than 8 dimensions; owned */
     struct jtn_py_box *next;
 } jtn_py_box;
 

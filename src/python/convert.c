@@ -140,7 +140,8 @@ static jtn_taken take_pointer(jtn_frame *frame, PyObject *object, jtn_value *val
         value->as.dl = dl;
     }
     if (taken == JTN_NOT_THIS && type != &PyFloat_Type && type != &PyBool_Type)
-        taken = take_struct(frame, object, value) == JTN_TAKEN ? (value->kind = JTN_PTR, value->size = 0, JTN_TAKEN) : JTN_NOT_THIS;
+        taken = take_struct(frame, object, value) == JTN_TAKEN ? (value->kind = JTN_PTR, value->size = 0, JTN_TAKEN)
+                                                               : JTN_NOT_THIS;
     return taken;
 }
 
@@ -202,8 +203,11 @@ static jtn_taken take_list(jtn_frame *frame, const jtn_op_type *type, PyObject *
     jtn_value *items;
     Py_ssize_t count;
 
-    if (!is_tuple && !(flags & Py_TPFLAGS_LIST_SUBCLASS)) { /* any sequence but a text: a NumPy array, torch.Size, range */
-        PyObject *tuple = flags & (Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) || object == Py_None ? NULL : PySequence_Tuple(object);
+    if (!is_tuple &&
+        !(flags & Py_TPFLAGS_LIST_SUBCLASS)) { /* any sequence but a text: a NumPy array, torch.Size, range */
+        PyObject *tuple = flags & (Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) || object == Py_None
+                              ? NULL
+                              : PySequence_Tuple(object);
 
         if (!tuple) {
             PyErr_Clear();
@@ -270,7 +274,8 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
     case JTN_OP_BOOL:
         return accepted(type, take_number(object, value), value);
     case JTN_OP_STR:
-        return PyType_GetFlags(py_type(object)) & Py_TPFLAGS_UNICODE_SUBCLASS ? take_str(frame, object, value) : JTN_NOT_THIS;
+        return PyType_GetFlags(py_type(object)) & Py_TPFLAGS_UNICODE_SUBCLASS ? take_str(frame, object, value)
+                                                                              : JTN_NOT_THIS;
     case JTN_OP_OPTIONAL:
         if (object != Py_None)
             return jtn__take_op(frame, &type->inner[0], object, value);
@@ -283,7 +288,9 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
     case JTN_OP_TUPLE:
         return take_list(frame, type, object, value);
     case JTN_OP_PTR:
-        return accepted(type, object == Py_None ? (*value = (jtn_value){.kind = JTN_NONE}, JTN_TAKEN) : take_number(object, value), value);
+        return accepted(
+            type, object == Py_None ? (*value = (jtn_value){.kind = JTN_NONE}, JTN_TAKEN) : take_number(object, value),
+            value);
     case JTN_OP_ANY:
         return take_any(frame, object, value);
     }

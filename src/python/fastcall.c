@@ -37,8 +37,8 @@ static void capsule_free(PyObject *capsule)
 /* What the op threw, as the Python exception it stands for. */
 static PyObject *raise_op(const jtn_function *fn)
 {
-    PyObject *classes[] = {PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, PyExc_IndexError, PyExc_KeyError,
-                           PyExc_NotImplementedError, PyExc_MemoryError};
+    PyObject *classes[] = {PyExc_RuntimeError, PyExc_TypeError,           PyExc_ValueError, PyExc_IndexError,
+                           PyExc_KeyError,     PyExc_NotImplementedError, PyExc_MemoryError};
     const char *message;
     int raise = jtn__call_raise(&message);
 
@@ -84,12 +84,14 @@ static PyObject *no_overload(jtn_frame *frame, const jtn_function *fn, PyObject 
     return raise_text(&text);
 }
 
-static PyObject *bad_argument(jtn_frame *frame, const jtn_function *fn, const jtn_op *op, size_t index, PyObject *object)
+static PyObject *bad_argument(jtn_frame *frame, const jtn_function *fn, const jtn_op *op, size_t index,
+                              PyObject *object)
 {
     jtn_buf text;
 
     jtn__buf_init(&text, 0);
-    jtn__buf_printf(&text, "%s: argument %zu (%s): expected %s, got ", fn->name, index + 1, op->params[index].name, op->params[index].text);
+    jtn__buf_printf(&text, "%s: argument %zu (%s): expected %s, got ", fn->name, index + 1, op->params[index].name,
+                    op->params[index].text);
     put_got(frame, &text, object);
     return raise_text(&text);
 }
@@ -99,7 +101,8 @@ static PyObject *bad_count(const jtn_function *fn, const jtn_op *op, Py_ssize_t 
     jtn_buf text;
 
     jtn__buf_init(&text, 0);
-    jtn__buf_printf(&text, "%s takes %zu argument%s, got %zd: %s", fn->name, op->param_count, op->param_count == 1 ? "" : "s", count, fn->signature);
+    jtn__buf_printf(&text, "%s takes %zu argument%s, got %zd: %s", fn->name, op->param_count,
+                    op->param_count == 1 ? "" : "s", count, fn->signature);
     return raise_text(&text);
 }
 
@@ -139,13 +142,15 @@ static PyObject *unknown_keyword(const jtn_op_call *call)
         const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(call->kwnames, i), NULL);
         size_t at = 0;
 
-        while (name && at < call->op->param_count && (call->op->params[at].positional_only || strcmp(call->op->params[at].name, name) != 0))
+        while (name && at < call->op->param_count &&
+               (call->op->params[at].positional_only || strcmp(call->op->params[at].name, name) != 0))
             at++;
         if (name && at < call->op->param_count && (Py_ssize_t)at >= call->positional)
             continue;
         jtn__buf_init(&text, 0);
-        jtn__buf_printf(&text, at < call->op->param_count ? "%s: the argument %s is given twice" : "%s has no parameter \"%s\": %s",
-                        call->builtin->fn->name, name ? name : "?", call->builtin->fn->signature);
+        jtn__buf_printf(
+            &text, at < call->op->param_count ? "%s: the argument %s is given twice" : "%s has no parameter \"%s\": %s",
+            call->builtin->fn->name, name ? name : "?", call->builtin->fn->signature);
         return raise_text(&text);
     }
     return bad_count(call->builtin->fn, call->op, call->positional + count);
@@ -165,7 +170,10 @@ static jtn_taken take_arguments(jtn_op_call *call, jtn_value *values, size_t *ta
 
         used += (Py_ssize_t)i >= call->positional && object;
         if (!object && !op->params[i].has_default)
-            return call->quiet ? JTN_NOT_THIS : ((keywords > used ? unknown_keyword(call) : bad_count(call->builtin->fn, op, call->positional + keywords)), JTN_PY_ERROR);
+            return call->quiet ? JTN_NOT_THIS
+                               : ((keywords > used ? unknown_keyword(call)
+                                                   : bad_count(call->builtin->fn, op, call->positional + keywords)),
+                                  JTN_PY_ERROR);
         if (!object) {
             values[i] = op->params[i].default_value;
             *taken = i + 1;
@@ -249,7 +257,8 @@ static PyObject *call_c(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (taken != JTN_PY_ERROR) {
         status = (size_t)count == fn->param_count ? jtn__ffi_call(fn, values, (size_t)count, &result)
                                                   : jtn__arg_explain(fn, kDLCPU, values, (size_t)count);
-        if (status == JTN_OK && result.kind == JTN_PTR && fn->c_info->returns.is_const && fn->c_info->returns.dtype.bits == 8 && result.as.p)
+        if (status == JTN_OK && result.kind == JTN_PTR && fn->c_info->returns.is_const &&
+            fn->c_info->returns.dtype.bits == 8 && result.as.p)
             object = PyUnicode_FromString(result.as.p); /* const char *: a text */
         else
             object = status == JTN_OK ? jtn__to_python(&result) : jtn__py_raise(status);

@@ -41,27 +41,30 @@ static int finish(PyObject *object, jtn_tensor **out)
     return 0;
 }
 
-static int tensor_empty(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device, int pinned,
-                        int requires_grad, jtn_tensor **out)
+static int tensor_empty(int32_t ndim, const int64_t *sizes, const int64_t *strides, DLDataType dtype, DLDevice device,
+                        int pinned, int requires_grad, jtn_tensor **out)
 {
     PyObject *helper = jtn__py_helper("empty");
     PyObject *shape = helper ? dims(sizes, ndim) : NULL;
     PyObject *steps = shape ? (strides ? dims(strides, ndim) : py_ref(Py_None)) : NULL;
-    PyObject *object = steps ? PyObject_CallFunction(helper, "sOOiiiiii", wanted(), shape, steps, (int)dtype.code, (int)dtype.bits,
-                                                     (int)device.device_type, (int)device.device_id, pinned, requires_grad)
-                             : NULL;
+    PyObject *object =
+        steps ? PyObject_CallFunction(helper, "sOOiiiiii", wanted(), shape, steps, (int)dtype.code, (int)dtype.bits,
+                                      (int)device.device_type, (int)device.device_id, pinned, requires_grad)
+              : NULL;
 
     py_drop(shape);
     py_drop(steps);
     return finish(object, out);
 }
 
-static int tensor_as_strided(jtn_tensor *base, int32_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, jtn_tensor **out)
+static int tensor_as_strided(jtn_tensor *base, int32_t ndim, const int64_t *sizes, const int64_t *strides,
+                             int64_t offset, jtn_tensor **out)
 {
     PyObject *helper = jtn__py_helper("as_strided");
     PyObject *shape = helper ? dims(sizes, ndim) : NULL;
     PyObject *steps = shape ? dims(strides, ndim) : NULL;
-    PyObject *object = steps ? PyObject_CallFunction(helper, "OOOL", jtn__boxed_object(base), shape, steps, (long long)offset) : NULL;
+    PyObject *object =
+        steps ? PyObject_CallFunction(helper, "OOOL", jtn__boxed_object(base), shape, steps, (long long)offset) : NULL;
 
     py_drop(shape);
     py_drop(steps);
@@ -80,7 +83,9 @@ static int tensor_copy(jtn_tensor *dst, jtn_tensor *src, int non_blocking)
 {
     PyObject *helper = jtn__py_helper("copy");
 
-    return done(helper ? PyObject_CallFunction(helper, "OOi", jtn__boxed_object(dst), jtn__boxed_object(src), non_blocking) : NULL);
+    return done(helper
+                    ? PyObject_CallFunction(helper, "OOi", jtn__boxed_object(dst), jtn__boxed_object(src), non_blocking)
+                    : NULL);
 }
 
 static int tensor_fill(jtn_tensor *tensor, const jtn_value *scalar)
@@ -103,7 +108,8 @@ static int current_stream(DLDevice device, void **out)
     return jtn__current_stream(frame, device.device_id < 0 ? 0 : device.device_id, out) == 0 ? 0 : done(NULL);
 }
 
-static const jtn_framework python_framework = {tensor_empty, tensor_as_strided, tensor_copy, tensor_fill, current_stream};
+static const jtn_framework python_framework = {tensor_empty, tensor_as_strided, tensor_copy, tensor_fill,
+                                               current_stream};
 
 void jtn__framework_install(void)
 {

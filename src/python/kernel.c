@@ -40,18 +40,21 @@ static PyObject *explain(jtn_frame *frame, jtn_function *fn, PyObject *const *ar
     int device_type = fn->module->target->dl_device_type;
 
     for (Py_ssize_t i = 0; i < count && i < JTN_MAX_PARAMS; i++)
-        if (i >= (Py_ssize_t)fn->param_count || jtn__take_param(frame, &fn->params[i].type, args[i], &values[i], &tensors[i]) != JTN_TAKEN) {
+        if (i >= (Py_ssize_t)fn->param_count ||
+            jtn__take_param(frame, &fn->params[i].type, args[i], &values[i], &tensors[i]) != JTN_TAKEN) {
             PyErr_Clear();
             jtn__describe_object(frame, args[i], &values[i], &tensors[i]);
             if (values[i].kind > JTN_LIST && i < (Py_ssize_t)fn->param_count)
-                return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: argument %d (%s): expected %s, got an object of type %s", fn->name,
-                                    (int)i + 1, fn->params[i].name, fn->params[i].type.text, values[i].as.s ? values[i].as.s : "?");
+                return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                                    "%s: argument %d (%s): expected %s, got an object of type %s", fn->name, (int)i + 1,
+                                    fn->params[i].name, fn->params[i].type.text, values[i].as.s ? values[i].as.s : "?");
         }
     return jtn__py_raise(jtn__arg_explain(fn, device_type, values, (size_t)count));
 }
 
 /* config is complete but for stream and device. */
-static PyObject *launch(jtn_frame *frame, jtn_function *fn, jtn_launch_config *config, bool has_stream, PyObject *const *args, Py_ssize_t count)
+static PyObject *launch(jtn_frame *frame, jtn_function *fn, jtn_launch_config *config, bool has_stream,
+                        PyObject *const *args, Py_ssize_t count)
 {
     _Alignas(16) char block[JTN_MAX_PARAM_BYTES];
     void *params[JTN_MAX_PARAMS];
@@ -72,7 +75,8 @@ static PyObject *launch(jtn_frame *frame, jtn_function *fn, jtn_launch_config *c
         if (__builtin_expect(taken == JTN_PY_ERROR, 0))
             return NULL;
         if (__builtin_expect(taken != JTN_TAKEN || used + type->size > sizeof block ||
-                                 !jtn__arg_pack(&fn->params[i], target->dl_device_type, &value, block + used, &device), 0))
+                                 !jtn__arg_pack(&fn->params[i], target->dl_device_type, &value, block + used, &device),
+                             0))
             return explain(frame, fn, args, count);
         params[i] = block + used;
         used += type->size;
@@ -103,10 +107,12 @@ static PyObject *launch_nothing(jtn_frame *frame, jtn_function *fn, PyObject *co
     return py_ref(Py_None);
 }
 
-static PyObject *launch_or_not(jtn_function *fn, jtn_launch_config *config, bool has_stream, bool is_empty, PyObject *const *args, Py_ssize_t count)
+static PyObject *launch_or_not(jtn_function *fn, jtn_launch_config *config, bool has_stream, bool is_empty,
+                               PyObject *const *args, Py_ssize_t count)
 {
     jtn_frame frame = {0};
-    PyObject *result = is_empty ? launch_nothing(&frame, fn, args, count) : launch(&frame, fn, config, has_stream, args, count);
+    PyObject *result =
+        is_empty ? launch_nothing(&frame, fn, args, count) : launch(&frame, fn, config, has_stream, args, count);
 
     if (__builtin_expect(frame.holds || frame.arena.blocks, 0))
         jtn__frame_end(&frame);
@@ -117,7 +123,8 @@ static PyObject *launch_or_not(jtn_function *fn, jtn_launch_config *config, bool
 
 static int bad_dims(jtn_function *fn, const char *what)
 {
-    PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: %s must be an int or a tuple of one to three ints, none negative and none above 2^31 - 1",
+    PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                 "%s: %s must be an int or a tuple of one to three ints, none negative and none above 2^31 - 1",
                  fn->name, what);
     return -1;
 }
@@ -150,7 +157,9 @@ static int read_dims(jtn_function *fn, const char *what, PyObject *object, uint3
     if (count < 1 || count > 3)
         return bad_dims(fn, what);
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (read_dim(fn, what, flags & Py_TPFLAGS_TUPLE_SUBCLASS ? PyTuple_GetItem(object, i) : PyList_GetItem(object, i), &out[i]) != 0)
+        if (read_dim(fn, what,
+                     flags & Py_TPFLAGS_TUPLE_SUBCLASS ? PyTuple_GetItem(object, i) : PyList_GetItem(object, i),
+                     &out[i]) != 0)
             return -1;
         out[i] += i > 0 && out[i] == 0;
     }
@@ -190,8 +199,10 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     jtn_launch_config config = b->config;
 
     if (__builtin_expect(kwnames && PyTuple_Size(kwnames), 0))
-        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s[...]: a bound launcher takes the kernel's arguments only, in order", b->fn->name);
-    return launch_or_not(b->fn, &config, b->has_stream, b->is_empty, args, (Py_ssize_t)(nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET));
+        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                            "%s[...]: a bound launcher takes the kernel's arguments only, in order", b->fn->name);
+    return launch_or_not(b->fn, &config, b->has_stream, b->is_empty, args,
+                         (Py_ssize_t)(nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET));
 }
 
 static void free_object(PyObject *self)
@@ -218,8 +229,9 @@ static PyObject *bound_repr(PyObject *self)
     jtn_py_bound *b = py_fields(self);
     char text[512];
 
-    snprintf(text, sizeof text, "<jitney kernel %.300s bound to grid (%u, %u, %u), block (%u, %u, %u)>", b->fn->name, b->config.grid[0],
-             b->config.grid[1], b->config.grid[2], b->config.block[0], b->config.block[1], b->config.block[2]);
+    snprintf(text, sizeof text, "<jitney kernel %.300s bound to grid (%u, %u, %u), block (%u, %u, %u)>", b->fn->name,
+             b->config.grid[0], b->config.grid[1], b->config.grid[2], b->config.block[0], b->config.block[1],
+             b->config.block[2]);
     return PyUnicode_FromString(text);
 }
 
@@ -231,11 +243,13 @@ static PyObject *bind(PyObject *self, PyObject *key)
     PyObject *bound, *stream = count == 4 ? PyTuple_GetItem(key, 3) : Py_None;
 
     if (count < 2 || count > 4)
-        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s[grid, block], %s[grid, block, shared] or %s[grid, block, shared, stream]",
-                            k->fn->name, k->fn->name, k->fn->name);
+        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                            "%s[grid, block], %s[grid, block, shared] or %s[grid, block, shared, stream]", k->fn->name,
+                            k->fn->name, k->fn->name);
     if (read_grid(k->fn, PyTuple_GetItem(key, 0), PyTuple_GetItem(key, 1), &made.config, &made.is_empty) != 0)
         return NULL;
-    if (count > 2 && PyTuple_GetItem(key, 2) != Py_None && read_shared(k->fn, PyTuple_GetItem(key, 2), &made.config) != 0)
+    if (count > 2 && PyTuple_GetItem(key, 2) != Py_None &&
+        read_shared(k->fn, PyTuple_GetItem(key, 2), &made.config) != 0)
         return NULL;
     made.has_stream = stream != Py_None;
     if (made.has_stream && jtn__take_stream(stream, &made.config.stream) != 0)
@@ -258,8 +272,9 @@ static int read_keywords(jtn_function *fn, PyObject *kwnames, PyObject *const *v
 {
     const struct {
         PyObject *word, **slot;
-    } known[] = {{word_grid, &out->grid},     {word_block, &out->block},   {word_stream, &out->stream},          {word_shared, &out->shared},
-                 {word_args, &out->args},     {word_cooperative, &out->cooperative}, {word_cluster, &out->cluster}};
+    } known[] = {{word_grid, &out->grid},      {word_block, &out->block}, {word_stream, &out->stream},
+                 {word_shared, &out->shared},  {word_args, &out->args},   {word_cooperative, &out->cooperative},
+                 {word_cluster, &out->cluster}};
     Py_ssize_t count = kwnames ? PyTuple_Size(kwnames) : 0;
 
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -274,20 +289,24 @@ static int read_keywords(jtn_function *fn, PyObject *kwnames, PyObject *const *v
                 break;
             }
         if (at == sizeof known / sizeof *known) {
-            PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: there is no keyword %R; a launch takes grid, block, shared, stream, cooperative, "
-                         "cluster, and the kernel's arguments in order (or as args=[...])", fn->name, name);
+            PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                         "%s: there is no keyword %R; a launch takes grid, block, shared, stream, cooperative, "
+                         "cluster, and the kernel's arguments in order (or as args=[...])",
+                         fn->name, name);
             return -1;
         }
         *known[at].slot = values[i];
     }
     if (out->grid && out->block)
         return 0;
-    PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: a launch needs grid and block: %s[grid, block](...) or %s(..., grid=..., block=...)", fn->name,
+    PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                 "%s: a launch needs grid and block: %s[grid, block](...) or %s(..., grid=..., block=...)", fn->name,
                  fn->name, fn->name);
     return -1;
 }
 
-static int read_config(jtn_function *fn, const jtn_keywords *words, jtn_launch_config *config, bool *has_stream, bool *is_empty)
+static int read_config(jtn_function *fn, const jtn_keywords *words, jtn_launch_config *config, bool *has_stream,
+                       bool *is_empty)
 {
     if (read_grid(fn, words->grid, words->block, config, is_empty) != 0)
         return -1;
@@ -303,7 +322,8 @@ static int read_config(jtn_function *fn, const jtn_keywords *words, jtn_launch_c
     return 0;
 }
 
-static PyObject *call_with_list(jtn_function *fn, jtn_launch_config *config, bool has_stream, bool is_empty, PyObject *list)
+static PyObject *call_with_list(jtn_function *fn, jtn_launch_config *config, bool has_stream, bool is_empty,
+                                PyObject *list)
 {
     PyObject *tuple = PySequence_Tuple(list), *items[JTN_MAX_PARAMS], *result;
     Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
@@ -329,12 +349,14 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     jtn_keywords words = {0};
     bool has_stream = false, is_empty = false;
 
-    if (read_keywords(k->fn, kwnames, args + count, &words) != 0 || read_config(k->fn, &words, &config, &has_stream, &is_empty) != 0)
+    if (read_keywords(k->fn, kwnames, args + count, &words) != 0 ||
+        read_config(k->fn, &words, &config, &has_stream, &is_empty) != 0)
         return NULL;
     if (!words.args)
         return launch_or_not(k->fn, &config, has_stream, is_empty, args, count);
     if (count)
-        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT), "%s: the arguments are given either in order or as args=[...], not both", k->fn->name);
+        return PyErr_Format(jtn__py_class(JTN_ERROR_ARGUMENT),
+                            "%s: the arguments are given either in order or as args=[...], not both", k->fn->name);
     return call_with_list(k->fn, &config, has_stream, is_empty, words.args);
 }
 
@@ -386,7 +408,8 @@ static PyObject *get_params(PyObject *self, void *closure)
         PyObject *pair = PyTuple_New(2);
 
         if (!pair || PyTuple_SetItem(pair, 0, PyUnicode_FromString(fn->params[i].name)) ||
-            PyTuple_SetItem(pair, 1, PyUnicode_FromString(fn->params[i].type.text)) || PyTuple_SetItem(tuple, (Py_ssize_t)i, pair)) {
+            PyTuple_SetItem(pair, 1, PyUnicode_FromString(fn->params[i].type.text)) ||
+            PyTuple_SetItem(tuple, (Py_ssize_t)i, pair)) {
             py_drop(tuple);
             return NULL;
         }
@@ -396,8 +419,9 @@ static PyObject *get_params(PyObject *self, void *closure)
 
 static PyObject *get_attributes(PyObject *self, void *closure)
 {
-    static const char *const names[] = {"registers", "shared_bytes", "const_bytes", "local_bytes", "max_threads_per_block",
-                                        "max_dynamic_shared_bytes", "ptx_version", "binary_version"};
+    static const char *const names[] = {"registers",   "shared_bytes",          "const_bytes",
+                                        "local_bytes", "max_threads_per_block", "max_dynamic_shared_bytes",
+                                        "ptx_version", "binary_version"};
     jtn_function *fn = ((jtn_py_kernel *)py_fields(self))->fn;
     PyObject *dict;
     int64_t value;
@@ -423,7 +447,8 @@ static PyObject *get_attributes(PyObject *self, void *closure)
 
 static PyObject *no_pickle(PyObject *self, PyObject *ignored)
 {
-    return PyErr_Format(PyExc_TypeError, "a kernel cannot be pickled; load its module again where it is needed: the cache has it");
+    return PyErr_Format(PyExc_TypeError,
+                        "a kernel cannot be pickled; load its module again where it is needed: the cache has it");
 }
 
 /* ---------------------------------------------------------------- types ---- */
@@ -434,7 +459,8 @@ static PyGetSetDef kernel_getset[] = {
     {"signature", get_signature, NULL, "Name, parameters and their C types.", NULL},
     {"__doc__", get_doc, NULL, NULL, NULL},
     {"params", get_params, NULL, "A tuple of (name, C type).", NULL},
-    {"attributes", get_attributes, NULL, "What the driver tells of the kernel on the current GPU: registers, shared memory and so on", NULL},
+    {"attributes", get_attributes, NULL,
+     "What the driver tells of the kernel on the current GPU: registers, shared memory and so on", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMethodDef kernel_methods[] = {{"__reduce__", no_pickle, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
@@ -444,14 +470,24 @@ static PyMemberDef kernel_members[] = {{"__vectorcalloffset__", T_PYSSIZET, 0, R
 static PyMemberDef bound_members[] = {{"__vectorcalloffset__", T_PYSSIZET, 0, READONLY, NULL},
                                       {"__weaklistoffset__", T_PYSSIZET, 0, READONLY, NULL},
                                       {NULL, 0, 0, 0, NULL}};
-static PyType_Slot kernel_slots[] = {{Py_tp_dealloc, kernel_dealloc}, {Py_tp_repr, kernel_repr},       {Py_tp_call, NULL},
-                                     {Py_mp_subscript, bind},         {Py_tp_getset, kernel_getset},   {Py_tp_members, kernel_members},
-                                     {Py_tp_methods, kernel_methods}, {0, NULL}};
-static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_dealloc}, {Py_tp_repr, bound_repr}, {Py_tp_call, NULL}, {Py_tp_members, bound_members}, {0, NULL}};
+static PyType_Slot kernel_slots[] = {{Py_tp_dealloc, kernel_dealloc},
+                                     {Py_tp_repr, kernel_repr},
+                                     {Py_tp_call, NULL},
+                                     {Py_mp_subscript, bind},
+                                     {Py_tp_getset, kernel_getset},
+                                     {Py_tp_members, kernel_members},
+                                     {Py_tp_methods, kernel_methods},
+                                     {0, NULL}};
+static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_dealloc},
+                                    {Py_tp_repr, bound_repr},
+                                    {Py_tp_call, NULL},
+                                    {Py_tp_members, bound_members},
+                                    {0, NULL}};
 
 static PyTypeObject *make_type(const char *name, size_t size, PyType_Slot *slots, PyMemberDef *members)
 {
-    PyType_Spec spec = {name, (int)(jtn__py_head_size + size), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+    PyType_Spec spec = {name, (int)(jtn__py_head_size + size), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+                        slots};
 
     for (PyType_Slot *slot = slots; slot->slot; slot++)
         if (slot->slot == Py_tp_call)
@@ -466,8 +502,9 @@ int jtn__py_kernel_types(void)
     struct {
         PyObject **word;
         const char *text;
-    } words[] = {{&word_grid, "grid"}, {&word_block, "block"}, {&word_args, "args"}, {&word_shared, "shared"}, {&word_stream, "stream"},
-                 {&word_cooperative, "cooperative"}, {&word_cluster, "cluster"}};
+    } words[] = {{&word_grid, "grid"},      {&word_block, "block"},   {&word_args, "args"},
+                 {&word_shared, "shared"},  {&word_stream, "stream"}, {&word_cooperative, "cooperative"},
+                 {&word_cluster, "cluster"}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!(*words[i].word = PyUnicode_InternFromString(words[i].text)))

@@ -104,12 +104,14 @@ static void capsule_free(PyObject *capsule)
 static int add_functions(PyObject *module, jtn_module *mod)
 {
     for (size_t i = 0; i < mod->function_count; i++) {
-        const char *name = mod->functions[i]->name, *last = strstr(name, "::") && !strpbrk(name, "<(") ? strrchr(name, ':') + 1 : NULL;
+        const char *name = mod->functions[i]->name,
+                   *last = strstr(name, "::") && !strpbrk(name, "<(") ? strrchr(name, ':') + 1 : NULL;
         PyObject *object = jtn_python_function(mod, mod->functions[i]);
 
         if (!object)
             return -1;
-        if (last && jtn__module_lookup(mod, last) == mod->functions[i] && PyObject_SetAttrString(module, last, object) != 0)
+        if (last && jtn__module_lookup(mod, last) == mod->functions[i] &&
+            PyObject_SetAttrString(module, last, object) != 0)
             return -1;
         if (set(module, name, object) != 0)
             return -1;
@@ -155,7 +157,8 @@ void *jtn_python_module(jtn_module *mod, const char *import_name)
 /* Py_mod_create: called by Python's import with the file's spec. */
 static PyObject *create(PyObject *spec, void *def)
 {
-    PyObject *name = PyObject_GetAttrString(spec, "name"), *origin = name ? PyObject_GetAttrString(spec, "origin") : NULL;
+    PyObject *name = PyObject_GetAttrString(spec, "name"),
+             *origin = name ? PyObject_GetAttrString(spec, "origin") : NULL;
     const char *name_text = origin ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     const char *path = name_text ? PyUnicode_AsUTF8AndSize(origin, NULL) : NULL;
     PyObject *module = NULL;

@@ -11,7 +11,8 @@ int jtn__current_stream(jtn_frame *frame, int device, void **out)
     if (frame->gpu_origin != JTN_FROM_CUPY && frame->gpu_origin != JTN_FROM_TORCH)
         return 0;
     helper = jtn__py_helper("current_stream");
-    stream = helper ? PyObject_CallFunction(helper, "si", frame->gpu_origin == JTN_FROM_CUPY ? "cupy" : "torch", device) : NULL;
+    stream = helper ? PyObject_CallFunction(helper, "si", frame->gpu_origin == JTN_FROM_CUPY ? "cupy" : "torch", device)
+                    : NULL;
     if (!stream)
         return -1;
     *out = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(stream);

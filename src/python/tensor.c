@@ -108,13 +108,17 @@ static int module_is(PyTypeObject *type, const char *name)
 static void examine(PyTypeObject *type, jtn_converter *out)
 {
     *out = (jtn_converter){.way = BY_NONE, .origin = JTN_FROM_OTHER};
-    out->origin = module_is(type, "torch") ? JTN_FROM_TORCH : module_is(type, "numpy") ? JTN_FROM_NUMPY : module_is(type, "cupy") ? JTN_FROM_CUPY : JTN_FROM_OTHER;
+    out->origin = module_is(type, "torch")   ? JTN_FROM_TORCH
+                  : module_is(type, "numpy") ? JTN_FROM_NUMPY
+                  : module_is(type, "cupy")  ? JTN_FROM_CUPY
+                                             : JTN_FROM_OTHER;
     if ((out->exchange = exchange_of(type))) {
         out->way = BY_EXCHANGE;
         /* a subclass of torch.Tensor lives in a module of its own */
         if (out->origin == JTN_FROM_OTHER && has_attribute(type, "data_ptr") && has_attribute(type, "requires_grad_"))
             out->origin = JTN_FROM_TORCH;
-    } else if (out->origin == JTN_FROM_NUMPY || (out->origin == JTN_FROM_OTHER && has_attribute(type, "__array_interface__"))) {
+    } else if (out->origin == JTN_FROM_NUMPY ||
+               (out->origin == JTN_FROM_OTHER && has_attribute(type, "__array_interface__"))) {
         out->way = BY_BUFFER;
         out->origin = JTN_FROM_NUMPY;
     } else if (has_attribute(type, "__cuda_array_interface__")) {
@@ -161,9 +165,10 @@ static DLDataType parse_format(const char *format, Py_ssize_t itemsize)
     static const struct {
         char letter;
         DLDataType dtype;
-    } letters[] = {{'?', {kDLBool, 8, 1}}, {'b', {kDLInt, 8, 1}},  {'B', {kDLUInt, 8, 1}},  {'c', {kDLInt, 8, 1}},   {'h', {kDLInt, 16, 1}},
-                   {'H', {kDLUInt, 16, 1}}, {'i', {kDLInt, 32, 1}}, {'I', {kDLUInt, 32, 1}}, {'l', {kDLInt, 64, 1}},  {'L', {kDLUInt, 64, 1}},
-                   {'q', {kDLInt, 64, 1}},  {'Q', {kDLUInt, 64, 1}}, {'e', {kDLFloat, 16, 1}}, {'f', {kDLFloat, 32, 1}}, {'d', {kDLFloat, 64, 1}}};
+    } letters[] = {{'?', {kDLBool, 8, 1}},   {'b', {kDLInt, 8, 1}},    {'B', {kDLUInt, 8, 1}},  {'c', {kDLInt, 8, 1}},
+                   {'h', {kDLInt, 16, 1}},   {'H', {kDLUInt, 16, 1}},  {'i', {kDLInt, 32, 1}},  {'I', {kDLUInt, 32, 1}},
+                   {'l', {kDLInt, 64, 1}},   {'L', {kDLUInt, 64, 1}},  {'q', {kDLInt, 64, 1}},  {'Q', {kDLUInt, 64, 1}},
+                   {'e', {kDLFloat, 16, 1}}, {'f', {kDLFloat, 32, 1}}, {'d', {kDLFloat, 64, 1}}};
 
     while (*format == '@' || *format == '=' || *format == '<' || *format == '|' || *format == '^')
         format++;
@@ -239,7 +244,8 @@ static jtn_taken by_buffer(jtn_frame *frame, PyObject *object, DLTensor *dl, uin
         return JTN_PY_ERROR;
     }
     h->as.buffer = view;
-    *dl = (DLTensor){.data = view.buf, .device = {kDLCPU, 0}, .ndim = view.ndim, .shape = h->dims, .strides = h->dims + ndim};
+    *dl = (DLTensor){
+        .data = view.buf, .device = {kDLCPU, 0}, .ndim = view.ndim, .shape = h->dims, .strides = h->dims + ndim};
     dl->dtype = parse_format(view.format ? view.format : "B", view.itemsize);
     for (size_t i = 0; i < ndim; i++) {
         h->dims[i] = view.shape[i];

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 static void hash_list(jtn_hash *hash, const char *label, const jtn_list *list)
 {
     jtn__hash_number(hash, label, (int64_t)list->count);

@@ -94,13 +94,14 @@ static size_t raw_string(const jtn_lexer *l, size_t n)
     const char *begin = l->text + l->at + n + 1;
     size_t delimiter = 0;
 
-    while (delimiter < 17 && peek(l, n + 1 + delimiter) && peek(l, n + 1 + delimiter) != '(' && peek(l, n + 1 + delimiter) != '"' &&
-           peek(l, n + 1 + delimiter) != '\n')
+    while (delimiter < 17 && peek(l, n + 1 + delimiter) && peek(l, n + 1 + delimiter) != '(' &&
+           peek(l, n + 1 + delimiter) != '"' && peek(l, n + 1 + delimiter) != '\n')
         delimiter++;
     if (peek(l, n + 1 + delimiter) != '(')
         return quoted(l, n);
     for (size_t i = n + 2 + delimiter; l->at + i + delimiter + 1 < l->size; i++)
-        if (peek(l, i) == ')' && memcmp(l->text + l->at + i + 1, begin, delimiter) == 0 && peek(l, i + 1 + delimiter) == '"')
+        if (peek(l, i) == ')' && memcmp(l->text + l->at + i + 1, begin, delimiter) == 0 &&
+            peek(l, i + 1 + delimiter) == '"')
             return i + delimiter + 2;
     return l->size - l->at;
 }

@@ -108,7 +108,8 @@ static jtn_status add_header(jtn_scanning *s, char *place, uint32_t root, char *
     if (!folders || !inners || count >= MAX_HEADERS) {
         jtn__free(place);
         jtn__free(inner);
-        return count >= MAX_HEADERS ? jtn__fail(JTN_ERROR_ARGUMENT, "more than %d headers are reached", MAX_HEADERS) : JTN_ERROR_MEMORY;
+        return count >= MAX_HEADERS ? jtn__fail(JTN_ERROR_ARGUMENT, "more than %d headers are reached", MAX_HEADERS)
+                                    : JTN_ERROR_MEMORY;
     }
     folders[count] = root;
     inners[count] = inner;
@@ -170,7 +171,8 @@ out:
 }
 
 /* One folder: *index is set when the header is there, left alone otherwise. */
-static jtn_status try_folder(jtn_scanning *s, uint32_t root, const char *folder, const char *name, size_t *index, int depth)
+static jtn_status try_folder(jtn_scanning *s, uint32_t root, const char *folder, const char *name, size_t *index,
+                             int depth)
 {
     char *place = place_in(s, root, folder, name);
     char *relative;
@@ -191,14 +193,16 @@ static jtn_status try_folder(jtn_scanning *s, uint32_t root, const char *folder,
 }
 
 /* Looks in the includer's folder (quoted names), then in the include folders. index stays SIZE_MAX when it is none of the user's. */
-static jtn_status find(jtn_scanning *s, const char *name, bool quoted, uint32_t root, const char *inner, size_t *index, int depth)
+static jtn_status find(jtn_scanning *s, const char *name, bool quoted, uint32_t root, const char *inner, size_t *index,
+                       int depth)
 {
     *index = SIZE_MAX;
     if (name[0] == '/')
         return jtn__file_exists(name) ? take_found(s, jtn__path_absolute(name), index, depth) : JTN_OK;
     if (quoted && root != JTN_ROOT_ABSOLUTE) {
         char *folder = jtn__path_dir(inner);
-        jtn_status status = folder ? try_folder(s, root, strcmp(folder, ".") == 0 ? "" : folder, name, index, depth) : JTN_ERROR_MEMORY;
+        jtn_status status =
+            folder ? try_folder(s, root, strcmp(folder, ".") == 0 ? "" : folder, name, index, depth) : JTN_ERROR_MEMORY;
 
         jtn__free(folder);
         JTN_TRY(status);
@@ -210,8 +214,8 @@ static jtn_status find(jtn_scanning *s, const char *name, bool quoted, uint32_t 
 
 /* ---------------------------------------------------------------- rewriting ---- */
 
-static jtn_status rewrite(jtn_scanning *s, jtn_view directive, const jtn_include *include, uint32_t root, const char *inner,
-                          jtn_buf *out, size_t *copied, int depth)
+static jtn_status rewrite(jtn_scanning *s, jtn_view directive, const jtn_include *include, uint32_t root,
+                          const char *inner, jtn_buf *out, size_t *copied, int depth)
 {
     char *name = jtn__strndup(directive.data + include->begin + 1, include->size - 2);
     size_t index;
@@ -226,7 +230,8 @@ static jtn_status rewrite(jtn_scanning *s, jtn_view directive, const jtn_include
     return jtn__buf_printf(out, "\"%s\"", s->out->header_names.items[index]);
 }
 
-static jtn_status rewrite_directive(jtn_scanning *s, jtn_view directive, uint32_t root, const char *inner, jtn_buf *out, int depth)
+static jtn_status rewrite_directive(jtn_scanning *s, jtn_view directive, uint32_t root, const char *inner, jtn_buf *out,
+                                    int depth)
 {
     jtn_include include;
     size_t copied = 0, from = 0;

@@ -48,13 +48,16 @@ static void saw_host(jtn_walk *w, uint32_t line)
 /* Every token passes here once, whatever it is part of. */
 static void notice(jtn_walk *w, const jtn_token *token)
 {
-    static const char *const device[] = {"__global__", "__device__", "__constant__", "__managed__", "__grid_constant__"};
-    static const char *const host[] = {"PYBIND11_MODULE", "TORCH_LIBRARY", "TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_FRAGMENT",
-                                       "STABLE_TORCH_LIBRARY", "cudaLaunchKernel", "RegisterOperators"};
+    static const char *const device[] = {"__global__", "__device__", "__constant__", "__managed__",
+                                         "__grid_constant__"};
+    static const char *const host[] = {"PYBIND11_MODULE",        "TORCH_LIBRARY",        "TORCH_LIBRARY_IMPL",
+                                       "TORCH_LIBRARY_FRAGMENT", "STABLE_TORCH_LIBRARY", "cudaLaunchKernel",
+                                       "RegisterOperators"};
 
     if (token->kind == JTN_TOKEN_DIRECTIVE) {
         w->survey->has_device |= memmem(token->text.data, token->text.size, "__global__", 10) != NULL;
-        if (memmem(token->text.data, token->text.size, "<<<", 3) && memmem(token->text.data, token->text.size, "define", 6))
+        if (memmem(token->text.data, token->text.size, "<<<", 3) &&
+            memmem(token->text.data, token->text.size, "define", 6))
             saw_host(w, token->line);
     } else if (token->kind == JTN_TOKEN_NAME) {
         w->survey->has_device |= is_any(token, device, sizeof device / sizeof *device);
@@ -123,8 +126,9 @@ static size_t closing(const jtn_walk *w, size_t open)
  * may be a macro's call that makes another. */
 static size_t parameter_list(const jtn_walk *w)
 {
-    static const char *const attributes[] = {"__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__", "alignas",
-                                             "__declspec", "__block_size__", "decltype", "noexcept"};
+    static const char *const attributes[] = {"__launch_bounds__", "__attribute__", "__maxnreg__",
+                                             "__cluster_dims__",  "alignas",       "__declspec",
+                                             "__block_size__",    "decltype",      "noexcept"};
 
     size_t first = w->decl_count;
 
@@ -133,7 +137,8 @@ static size_t parameter_list(const jtn_walk *w)
     for (size_t i = first ? first : 1; i < w->decl_count; i++) {
         if (!is(&w->decl[i], "("))
             continue;
-        if (w->decl[i - 1].kind == JTN_TOKEN_NAME && !is_any(&w->decl[i - 1], attributes, sizeof attributes / sizeof *attributes))
+        if (w->decl[i - 1].kind == JTN_TOKEN_NAME &&
+            !is_any(&w->decl[i - 1], attributes, sizeof attributes / sizeof *attributes))
             return i;
         i = closing(w, i);
     }
@@ -256,7 +261,8 @@ static bool decl_has(const jtn_walk *w, const char *word)
 
 static bool decl_is_device(const jtn_walk *w)
 {
-    return decl_has(w, "__global__") || decl_has(w, "__device__") || decl_has(w, "__constant__") || decl_has(w, "__managed__");
+    return decl_has(w, "__global__") || decl_has(w, "__device__") || decl_has(w, "__constant__") ||
+           decl_has(w, "__managed__");
 }
 
 static bool names_torch(const jtn_token *token)
@@ -304,7 +310,8 @@ static void open_scope(jtn_walk *w)
 
         while (first >= 2 && is(&w->decl[first - 1], "::"))
             first -= 2;
-        name = (jtn_view){w->decl[first].text.data, (size_t)(last->text.data + last->text.size - w->decl[first].text.data)};
+        name = (jtn_view){w->decl[first].text.data,
+                          (size_t)(last->text.data + last->text.size - w->decl[first].text.data)};
     }
     if (w->scope_count < MAX_SCOPES)
         w->scopes[w->scope_count] = name;
