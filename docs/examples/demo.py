@@ -55,6 +55,9 @@ def main():
     if not gpu:
         print("  compiled for sm_90 and not launched: no GPU here")
         return
+    if not importlib.util.find_spec("torch"):
+        print("  a GPU is here, but no PyTorch or CuPy to put arrays on it: pip install torch to see it launched")
+        return
     import torch
     x = torch.arange(4, device="cuda", dtype=torch.float32)
     y = torch.ones(4, device="cuda")
