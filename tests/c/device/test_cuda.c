@@ -430,6 +430,7 @@ static const char *die(void)
     config.device = 1;
     if (gpu->launch(kernel, &config, NULL) != JTN_OK)
         return "the other device is refused too";
+    gpu->unload(loaded);
     return gpu->arch(0, arch) == JTN_OK ? NULL : "what needs no context is refused";
 }
 
