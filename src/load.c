@@ -164,8 +164,8 @@ static jtn_status make_key(jtn_loading *load)
     }
     if (load->plan.needs_device) {
         JTN_TRY(jtn__runtime_nvrtc(rt));
-        facts.nvrtc = &rt->nvrtc_identity;
-        facts.cuda_headers = &rt->cuda_headers_identity;
+        facts.nvrtc = &rt->toolkit.nvrtc_identity;
+        facts.cuda_headers = &rt->toolkit.headers_identity;
     }
     return jtn__key_first(load->unit, &facts, &load->k1, &load->material);
 }
@@ -321,9 +321,9 @@ static jtn_status run_build(jtn_loading *load, jtn_build_output *output)
         .plan = &load->plan,
         .arch = load->arch,
         .k1 = &load->k1,
-        .nvrtc = load->rt->nvrtc,
+        .nvrtc = load->rt->toolkit.nvrtc,
         .cxx = load->rt->cxx,
-        .cuda_headers = &load->rt->cuda_headers,
+        .cuda_headers = &load->rt->toolkit.headers,
         .roots = load->roots.items,
         .root_count = load->roots.count,
     };

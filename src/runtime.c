@@ -226,83 +226,12 @@ jtn_runtime *jtn__runtime(void)
 
 /* ---------------------------------------------------------------- compilers ---- */
 
-/* An identity that is dear to compute, remembered in the cache under what stat says of the files it is of. */
-static jtn_status remember(jtn_runtime *rt, const jtn_digest *ids,
-                           jtn_status (*compute)(const void *arg, jtn_digest *out), const void *arg, jtn_digest *out)
-{
-    jtn_buf bytes;
-    bool found = false;
-    jtn_status status;
-
-    jtn__buf_init(&bytes, 0);
-    status = jtn__memo_get(rt->cache, "identity", ids, &bytes, &found);
-    found = status == JTN_OK && found && bytes.size == sizeof out->bytes;
-    if (found)
-        memcpy(out->bytes, bytes.data, sizeof out->bytes);
-    jtn__buf_deinit(&bytes);
-    if (found || status != JTN_OK)
-        return status;
-    JTN_TRY(compute(arg, out));
-    jtn__memo_put(rt->cache, "identity", ids, (jtn_view){(const char *)out->bytes, sizeof out->bytes});
-    return JTN_OK;
-}
-
-static jtn_status compute_nvrtc(const void *arg, jtn_digest *out)
-{
-    return jtn__nvrtc_identity(arg, out);
-}
-
-static jtn_status compute_headers(const void *arg, jtn_digest *out)
-{
-    return jtn__cuda_headers_identity(arg, out);
-}
-
-static jtn_status identify_nvrtc(jtn_runtime *rt, const jtn_nvrtc *nvrtc)
-{
-    const char *path = jtn__nvrtc_path(nvrtc);
-    jtn_file_id id;
-    jtn_digest ids;
-    jtn_hash hash;
-
-    JTN_TRY(jtn__file_id(path, &id));
-    jtn__hash_init(&hash, NULL);
-    jtn__hash_text(&hash, "nvrtc", path);
-    jtn__hash_field(&hash, "id", &id, sizeof id);
-    jtn__hash_final(&hash, &ids);
-    return remember(rt, &ids, compute_nvrtc, nvrtc, &rt->nvrtc_identity);
-}
-
-static jtn_status identify_headers(jtn_runtime *rt)
-{
-    jtn_digest ids;
-
-    JTN_TRY(jtn__cuda_headers_ids(&rt->cuda_headers, &ids));
-    return remember(rt, &ids, compute_headers, &rt->cuda_headers, &rt->cuda_headers_identity);
-}
-
-static jtn_status open_nvrtc(jtn_runtime *rt)
-{
-    jtn_nvrtc *nvrtc = NULL;
-    jtn_status status;
-
-    JTN_TRY(jtn__nvrtc_find(rt->search_path, &nvrtc));
-    JTN_GO(identify_nvrtc(rt, nvrtc));
-    jtn__list_deinit(&rt->cuda_headers);
-    JTN_GO(jtn__cuda_headers_find(rt->search_path, &rt->cuda_headers));
-    JTN_GO(identify_headers(rt));
-    rt->nvrtc = nvrtc;
-    return JTN_OK;
-out:
-    jtn__nvrtc_free(nvrtc);
-    return status;
-}
-
 jtn_status jtn__runtime_nvrtc(jtn_runtime *rt)
 {
     jtn_status status;
 
     pthread_mutex_lock(&rt->lock);
-    status = rt->nvrtc ? JTN_OK : open_nvrtc(rt);
+    status = rt->toolkit.nvrtc ? JTN_OK : jtn__toolkit_find(rt->cache, rt->search_path, &rt->toolkit);
     pthread_mutex_unlock(&rt->lock);
     return status;
 }

@@ -7,7 +7,7 @@
 #include "cache/cache.h"
 #include "call/module.h"
 #include "compile/cxx.h"
-#include "compile/nvrtc.h"
+#include "toolkit.h"
 
 /* A module loaded in this process. The table does not keep it open: the last close takes it out. */
 typedef struct jtn_resident {
@@ -21,10 +21,7 @@ struct jtn_runtime {
     jtn_digest identity;     /* of this build of the library */
     char *search_path, *data_dir, *host_abi; /* set at open, never changed */
     jtn_cache *cache;                        /* likewise */
-    jtn_nvrtc *nvrtc;        /* NULL until needed */
-    jtn_digest nvrtc_identity;
-    jtn_list cuda_headers;
-    jtn_digest cuda_headers_identity;
+    jtn_toolkit toolkit; /* its nvrtc is NULL until needed */
     jtn_cxx *cxx;            /* NULL until needed */
     jtn_digest cxx_identity;
     jtn_resident *residents;

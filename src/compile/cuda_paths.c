@@ -156,27 +156,6 @@ out:
 static const char *const tells[] = {"cuda.h",           "cuda_runtime_api.h",        "cuda_fp16.h",    "cuda_fp16.hpp",
                                     "cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh"};
 
-/* Whatever upgrades a toolkit or a wheel replaces all its files: the ids of the two that the folders were found by stand for the rest. */
-jtn_status jtn__cuda_headers_ids(const jtn_list *dirs, jtn_digest *out)
-{
-    jtn_hash hash;
-
-    jtn__hash_init(&hash, NULL);
-    for (size_t i = 0; i < dirs->count; i++) {
-        char *path = jtn__path_join(dirs->items[i], i == 0 ? "cuda_fp16.h" : "cuda/std/version");
-        jtn_file_id id = {0};
-
-        if (!path)
-            return JTN_ERROR_MEMORY;
-        jtn__file_id(path, &id);
-        jtn__hash_text(&hash, "header", path);
-        jtn__hash_field(&hash, "id", &id, sizeof id);
-        jtn__free(path);
-    }
-    jtn__hash_final(&hash, out);
-    return JTN_OK;
-}
-
 /* By content and not by place: two machines with the same headers share entries. */
 jtn_status jtn__cuda_headers_identity(const jtn_list *dirs, jtn_digest *out)
 {

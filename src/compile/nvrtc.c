@@ -140,7 +140,6 @@ jtn_status jtn__nvrtc_find(const char *search_path, jtn_nvrtc **out)
     const char *given = getenv("JITNEY_NVRTC");
     jtn_list candidates = {0};
     char *path = NULL;
-    jtn_nvrtc *nvrtc;
     jtn_status status = JTN_OK;
 
     given = given && *given ? given : NULL;
@@ -157,17 +156,23 @@ jtn_status jtn__nvrtc_find(const char *search_path, jtn_nvrtc **out)
         status = not_found(given, &candidates);
         goto out;
     }
-    nvrtc = jtn__alloc(sizeof *nvrtc);
-    if (nvrtc)
-        nvrtc->path = path;
-    else
+    status = jtn__nvrtc_at(path, out);
+    if (status != JTN_OK)
         jtn__free(path);
-    status = nvrtc ? JTN_OK : JTN_ERROR_MEMORY;
-    if (nvrtc)
-        *out = nvrtc;
 out:
     jtn__list_deinit(&candidates);
     return status;
+}
+
+jtn_status jtn__nvrtc_at(char *path, jtn_nvrtc **out)
+{
+    jtn_nvrtc *nvrtc = jtn__alloc(sizeof *nvrtc);
+
+    if (!nvrtc)
+        return JTN_ERROR_MEMORY;
+    nvrtc->path = path;
+    *out = nvrtc;
+    return JTN_OK;
 }
 
 void jtn__nvrtc_free(jtn_nvrtc *nvrtc)

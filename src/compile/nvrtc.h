@@ -14,6 +14,8 @@ typedef struct jtn_nvrtc jtn_nvrtc;
 /* Finds the library file without opening it: a few stats. TOOL: the message lists where was looked and the one command that
  * helps. */
 jtn_status jtn__nvrtc_find(const char *search_path, jtn_nvrtc **out);
+/* The library file of that path, which is taken on success, without looking. */
+jtn_status jtn__nvrtc_at(char *path, jtn_nvrtc **out);
 void jtn__nvrtc_free(jtn_nvrtc *nvrtc);
 const char *jtn__nvrtc_path(const jtn_nvrtc *nvrtc);
 /* Identity of the found file for the key: its ELF build id, else its content's digest. Reads the file: memoise by file id. */
@@ -21,10 +23,8 @@ jtn_status jtn__nvrtc_identity(const jtn_nvrtc *nvrtc, jtn_digest *out);
 /* Folders with the CUDA headers that fit (pip's nvidia/…/include, a toolkit's include and include/cccl), in search order; empty
  * when there are none, which is fine for code that includes nothing. Identity: see jtn__cuda_headers_identity. */
 jtn_status jtn__cuda_headers_find(const char *search_path, jtn_list *dirs);
-/* Their identity for the key: the contents of the headers that tell the versions. Reads files: memoise by jtn__cuda_headers_ids, which
- * costs two stats. */
+/* Their identity for the key: the contents of the headers that tell the versions, and not where they lie. Reads them: remember it. */
 jtn_status jtn__cuda_headers_identity(const jtn_list *dirs, jtn_digest *out);
-jtn_status jtn__cuda_headers_ids(const jtn_list *dirs, jtn_digest *out);
 
 typedef struct jtn_device_job {
     const char *name; /* program name, stable: "axpy.cu" */

@@ -25,7 +25,10 @@ typedef struct jtn_walk {
 
 static bool is(const jtn_token *token, const char *text)
 {
-    return token->text.size == strlen(text) && memcmp(token->text.data, text, token->text.size) == 0;
+    size_t size = token->text.size;
+
+    /* the first letters differ nearly always */
+    return size && token->text.data[0] == text[0] && strncmp(token->text.data, text, size) == 0 && !text[size];
 }
 
 static bool is_any(const jtn_token *token, const char *const *words, size_t count)
