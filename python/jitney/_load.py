@@ -136,6 +136,8 @@ def _publish(path, folder, name):
 
 def load(request, build_directory):
     """The module of a request, a dict of plain values."""
+    if build_directory is not None and not isinstance(build_directory, (str, os.PathLike)):
+        raise ArgumentError(f"build_directory must be a path, got {type(build_directory).__name__}: {build_directory!r:.80}")
     if build_directory is not None and not os.path.isdir(build_directory):
         raise ArgumentError(f"build_directory {os.fspath(build_directory)!r} is not a folder; make it first")
     handle = _build(request)

@@ -11,10 +11,10 @@ def _framework(wanted, device_type):
     """The library that new tensors come from: that of the call's tensors, else whatever is there and fits the device."""
     if wanted in ("torch", "numpy", "cupy") and not (wanted == "numpy" and device_type == _CUDA):
         return wanted
-    if "torch" in sys.modules:
+    if sys.modules.get("torch"):  # None: its import is blocked
         return "torch"
     if device_type == _CUDA:
-        return "cupy" if "cupy" in sys.modules else "torch"
+        return "cupy" if sys.modules.get("cupy") else "torch"
     return "numpy"
 
 

@@ -167,7 +167,7 @@ bool jtn__op_accepts(const jtn_op_type *type, const jtn_value *value)
     case JTN_OP_STR:
         return value->kind == JTN_STR;
     case JTN_OP_TENSOR:
-        return value->kind == JTN_TENSOR || value->kind == JTN_DLTENSOR || value->kind == JTN_NONE;
+        return value->kind == JTN_TENSOR || value->kind == JTN_DLTENSOR;
     case JTN_OP_PTR:
         return value->kind == JTN_PTR || value->kind == JTN_NONE || (value->kind == JTN_INT && value->as.i >= 0);
     case JTN_OP_ANY:

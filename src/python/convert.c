@@ -63,7 +63,8 @@ static jtn_taken take_item(PyObject *object, jtn_value *value)
     return taken;
 }
 
-static jtn_taken take_number(PyObject *object, jtn_value *value)
+/* strict: only what is a number itself, for a choice among overloads. */
+static jtn_taken take_number(PyObject *object, jtn_value *value, bool strict)
 {
     PyTypeObject *type = py_type(object);
 
@@ -83,7 +84,7 @@ static jtn_taken take_number(PyObject *object, jtn_value *value)
         return take_long(object, value);
     if (object == Py_None || type == &PyUnicode_Type || type == &PyTuple_Type || type == &PyList_Type)
         return JTN_NOT_THIS;
-    return take_item(object, value);
+    return strict ? JTN_NOT_THIS : take_item(object, value);
 }
 
 static jtn_taken take_str(jtn_frame *frame, PyObject *object, jtn_value *value)
@@ -150,7 +151,7 @@ jtn_taken jtn__take_param(jtn_frame *frame, const jtn_type *type, PyObject *obje
     jtn_taken taken = JTN_NOT_THIS;
 
     if (type->kind == JTN_TYPE_SCALAR)
-        taken = take_number(object, value);
+        taken = take_number(object, value, false);
     else if (type->kind == JTN_TYPE_POINTER)
         taken = take_pointer(frame, object, value, dl);
     else if (type->kind == JTN_TYPE_STRUCT)
@@ -168,7 +169,7 @@ void jtn__describe_object(jtn_frame *frame, PyObject *object, jtn_value *value, 
         return;
     }
     if (py_type(object) == &PyFloat_Type || py_type(object) == &PyLong_Type || py_type(object) == &PyBool_Type)
-        taken = take_number(object, value) == JTN_PY_ERROR ? JTN_NOT_THIS : JTN_TAKEN;
+        taken = take_number(object, value, false) == JTN_PY_ERROR ? JTN_NOT_THIS : JTN_TAKEN;
     else if (py_type(object) == &PyUnicode_Type)
         taken = take_str(frame, object, value);
     else if (jtn__take_tensor(frame, object, dl, &flags) == JTN_TAKEN) {
@@ -252,7 +253,7 @@ static jtn_taken take_any(jtn_frame *frame, PyObject *object, jtn_value *value)
     }
     if (PyType_GetFlags(py_type(object)) & Py_TPFLAGS_UNICODE_SUBCLASS)
         return take_str(frame, object, value);
-    return take_number(object, value);
+    return take_number(object, value, false);
 }
 
 static jtn_taken accepted(const jtn_op_type *type, jtn_taken taken, const jtn_value *value)
@@ -264,15 +265,12 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
 {
     switch (type->kind) {
     case JTN_OP_TENSOR:
-        if (object != Py_None)
-            return jtn__take_box(frame, object, value);
-        *value = (jtn_value){.kind = JTN_NONE};
-        return JTN_TAKEN;
+        return object == Py_None ? JTN_NOT_THIS : jtn__take_box(frame, object, value);
     case JTN_OP_FLOAT:
     case JTN_OP_INT:
     case JTN_OP_UINT:
     case JTN_OP_BOOL:
-        return accepted(type, take_number(object, value), value);
+        return accepted(type, take_number(object, value, frame->strict), value);
     case JTN_OP_STR:
         return PyType_GetFlags(py_type(object)) & Py_TPFLAGS_UNICODE_SUBCLASS ? take_str(frame, object, value)
                                                                               : JTN_NOT_THIS;
@@ -288,9 +286,10 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
     case JTN_OP_TUPLE:
         return take_list(frame, type, object, value);
     case JTN_OP_PTR:
-        return accepted(
-            type, object == Py_None ? (*value = (jtn_value){.kind = JTN_NONE}, JTN_TAKEN) : take_number(object, value),
-            value);
+        return accepted(type,
+                        object == Py_None ? (*value = (jtn_value){.kind = JTN_NONE}, JTN_TAKEN)
+                                          : take_number(object, value, false),
+                        value);
     case JTN_OP_ANY:
         return take_any(frame, object, value);
     }
@@ -299,15 +298,18 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
 
 /* ---------------------------------------------------------------- back to Python ---- */
 
-static PyObject *list_to_python(const jtn_value *value)
+static PyObject *list_to_python(const jtn_op_type *type, const jtn_value *value)
 {
-    PyObject *list = PyList_New((Py_ssize_t)value->size);
+    bool is_tuple = type && type->kind == JTN_OP_TUPLE;
+    PyObject *list = is_tuple ? PyTuple_New((Py_ssize_t)value->size) : PyList_New((Py_ssize_t)value->size);
     uint32_t i;
 
     for (i = 0; list && i < value->size; i++) {
-        PyObject *item = jtn__to_python(&value->as.list[i]);
+        size_t at = is_tuple ? i : 0;
+        PyObject *item = jtn__to_python(type && at < type->inner_count ? &type->inner[at] : NULL, &value->as.list[i]);
 
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) != 0) {
+        if (!item ||
+            (is_tuple ? PyTuple_SetItem(list, (Py_ssize_t)i, item) : PyList_SetItem(list, (Py_ssize_t)i, item)) != 0) {
             py_drop(list);
             list = NULL;
         }
@@ -330,8 +332,10 @@ static PyObject *tensor_to_python(jtn_tensor *tensor)
     return object;
 }
 
-PyObject *jtn__to_python(const jtn_value *value)
+PyObject *jtn__to_python(const jtn_op_type *type, const jtn_value *value)
 {
+    while (type && type->kind == JTN_OP_OPTIONAL)
+        type = &type->inner[0];
     switch (value->kind) {
     case JTN_BOOL:
         return py_ref(value->as.i ? Py_True : Py_False);
@@ -348,7 +352,7 @@ PyObject *jtn__to_python(const jtn_value *value)
     case JTN_TENSOR:
         return tensor_to_python(value->as.t);
     case JTN_LIST:
-        return list_to_python(value);
+        return list_to_python(type, value);
     default:
         return py_ref(Py_None);
     }

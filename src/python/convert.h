@@ -19,7 +19,7 @@ typedef struct jtn_frame {
     const jtn_exchange *exchange; /* of the first GPU tensor, when its type has one */
     PyObject *first;              /* the first tensor, borrowed: new ones are made like it */
     int gpu_origin;               /* a jtn_origin: of the first GPU tensor */
-    struct jtn_frame *outer;
+    bool strict;                  /* numbers must be numbers, not arrays of one element: choosing among overloads */
 } jtn_frame;
 
 /* Ends the frame: buffers, managed tensors, memory. */
@@ -38,8 +38,9 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
 void jtn__describe_object(jtn_frame *frame, PyObject *object, jtn_value *value, DLTensor *dl);
 void jtn__give_back(jtn_value *value);
 
-/* value → new reference, or NULL with an exception. Consumes the reference a JTN_TENSOR result carries. */
-PyObject *jtn__to_python(const jtn_value *value);
+/* value → new reference, or NULL with an exception. Consumes the reference a JTN_TENSOR result carries. type: what the op declares, which tells
+ * tuples from lists; NULL when nothing is declared. */
+PyObject *jtn__to_python(const jtn_op_type *type, const jtn_value *value);
 
 /* A box that owns a framework's tensor object (a new reference is taken). NULL with an exception. */
 jtn_tensor *jtn__box_object(PyObject *object);

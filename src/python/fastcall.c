@@ -205,7 +205,7 @@ static PyObject *call_overload(jtn_op_call *call)
     if (take_arguments(call, values, &taken) == JTN_TAKEN) {
         jtn__frame = call->frame;
         if (__builtin_expect(jtn__op_run(call->op, &call->frame->arena, values, &result) == JTN_OK, 1))
-            object = jtn__to_python(&result);
+            object = jtn__to_python(&call->op->returns, &result);
         else
             raise_op(call->builtin->fn);
         jtn__frame = outer;
@@ -225,10 +225,10 @@ static PyObject *call_op(PyObject *self, PyObject *const *args, Py_ssize_t count
     jtn_op_call call = {&frame, builtin, builtin->fn->op, args, count, kwnames, builtin->fn->op->next != NULL};
     PyObject *result = NULL;
 
-    for (; call.op; call.op = call.op->next) {
-        result = call_overload(&call);
-        if (result || PyErr_Occurred())
-            break;
+    for (int pass = 0; pass < (call.quiet ? 2 : 1) && !result && !PyErr_Occurred(); pass++) {
+        frame.strict = call.quiet && pass == 0;
+        for (call.op = builtin->fn->op; call.op && !result && !PyErr_Occurred(); call.op = call.op->next)
+            result = call_overload(&call);
     }
     if (!result && !PyErr_Occurred())
         no_overload(&frame, builtin->fn, args, count);
@@ -261,7 +261,7 @@ static PyObject *call_c(PyObject *self, PyObject *const *args, Py_ssize_t count)
             fn->c_info->returns.dtype.bits == 8 && result.as.p)
             object = PyUnicode_FromString(result.as.p); /* const char *: a text */
         else
-            object = status == JTN_OK ? jtn__to_python(&result) : jtn__py_raise(status);
+            object = status == JTN_OK ? jtn__to_python(NULL, &result) : jtn__py_raise(status);
     }
     jtn__frame_end(&frame);
     return object;

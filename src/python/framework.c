@@ -91,7 +91,7 @@ static int tensor_copy(jtn_tensor *dst, jtn_tensor *src, int non_blocking)
 static int tensor_fill(jtn_tensor *tensor, const jtn_value *scalar)
 {
     PyObject *helper = jtn__py_helper("fill");
-    PyObject *value = helper ? jtn__to_python(scalar) : NULL;
+    PyObject *value = helper ? jtn__to_python(NULL, scalar) : NULL;
     PyObject *result = value ? PyObject_CallFunction(helper, "OO", jtn__boxed_object(tensor), value) : NULL;
 
     py_drop(value);

@@ -122,7 +122,7 @@ static int add_functions(PyObject *module, jtn_module *mod)
 static int fill_module(PyObject *module, jtn_module *mod)
 {
     for (size_t i = 0; i < mod->value_count; i++)
-        if (set(module, mod->values[i].name, jtn__to_python(&mod->values[i].value)) != 0)
+        if (set(module, mod->values[i].name, jtn__to_python(NULL, &mod->values[i].value)) != 0)
             return -1;
     if (add_functions(module, mod) != 0)
         return -1;
