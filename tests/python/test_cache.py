@@ -84,7 +84,7 @@ def test_a_header_that_appears_earlier_on_the_path_rebuilds(child, tmp_path):
         (tmp_path / folder).mkdir()
     (tmp_path / "second" / "value.h").write_text("#define VALUE 2")
     done = run(child, """
-        def call(): return load_inline("shadow", cpp_sources="#include <value.h>\\nextern \"C\" int f() { return VALUE; }",
+        def call(): return load_inline("shadow", cpp_sources='#include <value.h>\\nextern "C" int f() { return VALUE; }',
                                        functions="int f()", no_implicit_headers=True,
                                        extra_include_paths=["first", "second"])
         print(call().f())

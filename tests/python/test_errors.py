@@ -276,7 +276,7 @@ def test_flags_given_as_one_string_are_several():
     assert mod.f() == 3
 
 
-@pytest.mark.parametrize("macro", ["BLOCK_SIZE", "DEBUG", "K", "dim", "x", "value"])
+@pytest.mark.parametrize("macro", ["BLOCK_SIZE", "DEBUG", "K", "WARPS"])
 def test_a_users_macro_does_not_meet_jitneys_headers(macro):
     mod = load_inline("macros", cpp_sources=f"int f() {{ return {macro}; }}", functions="f", defines={macro: 7})
     assert mod.f() == 7

@@ -129,7 +129,6 @@ def test_every_text_comes_back(ops, value):
     assert ops.length(value) == len(value.encode())
 
 
-@pytest.mark.xfail(strict=True, reason="a std::tuple comes back as a list")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(-2**31, 2**31 - 1), st.none() | st.lists(st.floats(allow_nan=False), max_size=3)), max_size=5))
 def test_nested_values_come_back(ops, value):
@@ -171,7 +170,6 @@ def test_vectors_and_tuples(ops):
         ops.pair((1,))
 
 
-@pytest.mark.xfail(strict=True, reason="a std::tuple comes back as a list")
 def test_a_tuple_comes_back_as_a_tuple(ops):
     assert ops.pair((1, "a")) == (1, "a")
 
@@ -209,7 +207,7 @@ def test_a_wrong_dtype_is_a_runtime_error_that_names_both(ops, torch):
     assert "loat" in str(caught.value) and "ouble" in str(caught.value), str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [1, "x", pytest.param(None, marks=pytest.mark.xfail(strict=True, reason="a bare TypeError that names neither function nor argument")), object()])
+@pytest.mark.parametrize("wrong", [1, "x", None, object()])
 def test_what_is_no_tensor_is_refused(ops, wrong):
     with pytest.raises(jitney.ArgumentError):
         ops.same(wrong)
@@ -263,13 +261,11 @@ def test_the_overload_that_fits_is_called(ops, value, chosen):
     assert ops.over(value) == chosen
 
 
-@pytest.mark.xfail(strict=True, reason="a tensor of one element is taken by an overload for float that stands before")
 def test_a_tensor_chooses_its_overload(ops, torch):
     assert ops.over(torch.ones(1)) == "tensor"
     assert ops.over(torch.ones(2)) == "tensor"
 
 
-@pytest.mark.xfail(strict=True, reason="None for a torch::Tensor is a TypeError that names neither function nor argument")
 def test_no_overload_that_fits_tells_all_of_them(ops):
     with pytest.raises(jitney.ArgumentError) as caught:
         ops.over(None)
