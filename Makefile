@@ -36,7 +36,7 @@ $(VENV)/made: | setup
 	    && python3 -m venv --system-site-packages $(VENV) || python3 -m venv $(VENV)
 	@touch $@
 $(VENV)/demo: $(VENV)/made
-	$(PY) -m pip install -q --disable-pip-version-check numpy "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cccl==13.0.*"
+	$(PY) -m pip install -q --disable-pip-version-check numpy "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-crt==13.0.*"
 	@touch $@
 $(VENV)/test: $(VENV)/demo tests/requirements.txt
 	$(PY) -m pip install -q --disable-pip-version-check -r tests/requirements.txt

@@ -134,6 +134,7 @@ static jtn_status compile_device_source(const jtn_build_input *in, jtn_device_bu
     job.options = &build->nvrtc;
     job.arch = in->arch;
     job.include_dirs = &build->include_dirs;
+    job.looked = &in->unit->include_dirs;
     job.seed = build->seed;
     JTN_GO(jtn__device_compile(in->nvrtc, &job, &in->plan->surveys[index],
                                in->unit->instance ? &build->instances : NULL, artifact, findings));

@@ -313,6 +313,24 @@ static void progress_end(jtn_progress *progress, double seconds, jtn_status stat
                 status == JTN_OK ? "compiled" : "failed to compile", seconds);
 }
 
+/* Inside, files are named relative to their common folder; the user knows them by the paths that were given. */
+static jtn_status name_as_given(const jtn_unit *unit, jtn_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        for (size_t k = 0; k < unit->source_count; k++) {
+            char *given;
+
+            if (!unit->sources[k].given || strcmp(findings->items[i].file, unit->sources[k].name) != 0)
+                continue;
+            if (!(given = jtn__strdup(unit->sources[k].given)))
+                return JTN_ERROR_MEMORY;
+            jtn__free(findings->items[i].file);
+            findings->items[i].file = given;
+            break;
+        }
+    return JTN_OK;
+}
+
 static jtn_status run_build(jtn_loading *load, jtn_build_output *output)
 {
     jtn_build_input input = {
@@ -340,6 +358,8 @@ static jtn_status run_build(jtn_loading *load, jtn_build_output *output)
     progress_end(&progress, now() - begin, status);
     if (status == JTN_OK)
         jtn__log(JTN_LOG_INFO, "jitney: %s: compiled in %.3f s", load->unit->name, now() - begin);
+    if (name_as_given(load->unit, findings) != JTN_OK)
+        return JTN_ERROR_MEMORY;
     if (status == JTN_ERROR_COMPILE && findings->count && (summary = jtn__findings_summary(findings, 3))) {
         jtn__fail(status, "%s", summary);
         jtn__free(summary);

@@ -240,16 +240,11 @@ static jtn_view user_line(void *arg, const char *file, int line)
     if (strcmp(file, WISH_FILE) == 0 && line > 0 && (size_t)line <= job->wish_count)
         return jtn__view(job->wishes[line - 1].text);
     for (size_t i = 0; i < job->source_count; i++) {
-        const char *at = job->sources[i].text, *end = at + job->sources[i].size, *stop;
+        jtn_view found =
+            jtn__line_in((jtn_view){job->sources[i].text, job->sources[i].size}, job->sources[i].name, file, line);
 
-        if (strcmp(job->sources[i].name, file) != 0)
-            continue;
-        for (int n = 1; n < line && at; n++)
-            at = (stop = memchr(at, '\n', (size_t)(end - at))) ? stop + 1 : NULL;
-        if (!at)
-            break;
-        stop = memchr(at, '\n', (size_t)(end - at));
-        return (jtn_view){at, (size_t)((stop ? stop : end) - at)};
+        if (found.data)
+            return found;
     }
     return (jtn_view){0};
 }

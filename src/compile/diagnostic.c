@@ -325,6 +325,49 @@ void jtn__findings_deinit(jtn_findings *findings)
     *findings = (jtn_findings){0};
 }
 
+/* ---------------------------------------------------------------- source lines ---- */
+
+/* "#line 12 "file"" → both; a directive without a file keeps the name. */
+static bool read_line_directive(jtn_view line, int *number, jtn_view *name)
+{
+    size_t at = 5;
+    const char *quote;
+
+    if (line.size < 7 || memcmp(line.data, "#line", 5) != 0)
+        return false;
+    while (at < line.size && line.data[at] == ' ')
+        at++;
+    if (!read_int(line, &at, number))
+        return false;
+    quote = memchr(line.data + at, '"', line.size - at);
+    if (quote) {
+        const char *begin = quote + 1, *end = memchr(begin, '"', line.size - (size_t)(begin - line.data));
+
+        if (end)
+            *name = (jtn_view){begin, (size_t)(end - begin)};
+    }
+    return true;
+}
+
+jtn_view jtn__line_in(jtn_view text, const char *name, const char *file, int line)
+{
+    jtn_view here = jtn__view(name), wanted = jtn__view(file);
+    int number = 1;
+
+    for (size_t at = 0; at < text.size;) {
+        const char *end = memchr(text.data + at, '\n', text.size - at);
+        jtn_view one = {text.data + at, end ? (size_t)(end - text.data) - at : text.size - at};
+
+        at += one.size + 1;
+        if (read_line_directive(one, &number, &here))
+            continue;
+        if (number == line && jtn__view_equal(here, wanted))
+            return one;
+        number++;
+    }
+    return (jtn_view){NULL, 0};
+}
+
 /* ---------------------------------------------------------------- telling ---- */
 
 static void tell(const jtn_finding *f, jtn_buf *out)

@@ -19,6 +19,9 @@ typedef struct jtn_findings {
 /* Gives a source's line, for a caret where the compiler printed none; NULL when unknown. */
 typedef jtn_view (*jtn_line_fn)(void *arg, const char *file, int line);
 
+/* Line number `line` of `file` in a text that begins as line 1 of `name` and may change both by #line; data NULL when it is not in it. */
+jtn_view jtn__line_in(jtn_view text, const char *name, const char *file, int line);
+
 /* Reads gcc's and clang's "file:line:col: error: text" and NVRTC's "file(line): error: text" with their excerpt lines, ld's
  * "undefined reference", and "catastrophic error". NVRTC gives no column: it is read off its caret line. Appends. Unreadable
  * text is kept in the log and never lost. map: renames files (staging paths, in-memory names) to the user's; may be NULL. */

@@ -389,23 +389,47 @@ static const char *user_name(void *arg, const char *file)
     return digits && file[3 + digits] == '/' ? file + 4 + digits : file;
 }
 
-static jtn_view line_of(const char *text, int line)
-{
-    for (; line > 1 && text; line--)
-        text = (text = strchr(text, '\n')) ? text + 1 : NULL;
-    return text ? (jtn_view){text, strcspn(text, "\n")} : (jtn_view){NULL, 0};
-}
-
 static jtn_view source_line(void *arg, const char *file, int line)
 {
     const jtn_device_job *job = arg;
+    jtn_view found = jtn__line_in(jtn__view(job->text), job->name, file, line);
 
-    if (strcmp(file, job->name) == 0)
-        return line_of(job->text, line);
-    for (size_t i = 0; i < job->header_count; i++)
-        if (strcmp(user_name(NULL, job->header_names[i]), file) == 0)
-            return line_of(job->header_texts[i], line);
-    return (jtn_view){NULL, 0};
+    for (size_t i = 0; i < job->header_count && !found.data; i++)
+        found = jtn__line_in(jtn__view(job->header_texts[i]), user_name(NULL, job->header_names[i]), file, line);
+    return found;
+}
+
+/* A header that is not there: where it was looked for, and the way out. */
+static jtn_status explain_missing_headers(const jtn_device_job *job, jtn_findings *findings, size_t from)
+{
+    jtn_status status = JTN_OK;
+
+    for (size_t i = from; i < findings->count && status == JTN_OK; i++) {
+        jtn_finding *finding = &findings->items[i];
+        jtn_buf text;
+        char *message;
+
+        if (!strstr(finding->message, "cannot open source file"))
+            continue;
+        jtn__buf_init(&text, 1 << 16);
+        jtn__buf_printf(&text, "%s; looked in", finding->message);
+        for (size_t k = 0; job->looked && k < job->looked->count; k++)
+            if (job->looked->items[k][0])
+                jtn__buf_printf(&text, " %s,", job->looked->items[k]);
+        for (size_t k = 0; k < job->include_dirs->count; k++)
+            jtn__buf_printf(&text, " %s%s", job->include_dirs->items[k], k + 1 < job->include_dirs->count ? "," : "");
+        jtn__buf_puts(&text,
+                      ". Name its folder in extra_include_paths; CUDA's own headers come with "
+                      "`pip install nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt`, or a toolkit in CUDA_HOME");
+        if (!(message = jtn__buf_take(&text, NULL)))
+            status = JTN_ERROR_MEMORY;
+        else {
+            jtn__free(finding->message);
+            finding->message = message;
+        }
+        jtn__buf_deinit(&text);
+    }
+    return status;
 }
 
 static jtn_status add_expressions(const jtn_nvrtc_api *api, nvrtc_program program, const jtn_device_job *job)
@@ -483,6 +507,7 @@ static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const
                       jtn_device_result *out, jtn_findings *findings, bool *retry)
 {
     nvrtc_program program = NULL;
+    size_t from = findings->count;
     char *log = NULL, *name = jtn__format(NOWHERE "%s", job->name);
     int failed;
     jtn_status status;
@@ -504,6 +529,7 @@ static jtn_status run(const jtn_nvrtc_api *api, const jtn_device_job *job, const
     }
     if (log && *log)
         JTN_GO(jtn__findings_add(findings, log, user_name, source_line, (void *)(uintptr_t)job));
+    JTN_GO(explain_missing_headers(job, findings, from));
     if (failed) {
         status = jtn__fail(JTN_ERROR_COMPILE, "%s does not compile:\n%s", job->name, log ? log : "");
         goto out;

@@ -34,6 +34,7 @@ typedef struct jtn_device_job {
     const jtn_list *options;     /* canonical NVRTC options, without -arch */
     const char *arch;            /* "sm_90" → cubin; "compute_90" → PTX */
     const jtn_list *include_dirs; /* toolkit folders and Jitney's device headers */
+    const jtn_list *looked;      /* the user's folders, for the message about a header that is not there; may be NULL */
     const char *seed;            /* for --frandom-seed */
     const jtn_list *kernels;     /* name expressions of kernels whose types are asked for */
     const jtn_list *globals;     /* name expressions of variables whose lowered names are asked for */

@@ -13,21 +13,27 @@
 
 /* Enums become jtn_enum<underlying>, classes jtn_struct<size, align, class>; built from compiler builtins alone. */
 const char jtn__signature_probe[] =
-    "template<class U> struct jtn_enum; template<unsigned long S, unsigned long A, class T> struct jtn_struct; "
-    "template<class T, bool E, bool C> struct jtn_map_ { using type = T; }; "
-    "template<class T> struct jtn_map_<T, true, false> { using type = jtn_enum<__underlying_type(T)>; }; "
-    "template<class T> struct jtn_map_<T, false, true> { using type = jtn_struct<sizeof(T), alignof(T), T>; }; "
-    "template<class T> struct jtn_map { using type = typename jtn_map_<T, __is_enum(T), __is_class(T) || "
-    "__is_union(T)>::type; }; "
-    "template<class F> struct jtn_params; "
-    "template<class R, class... A> struct jtn_params<R (*)(A...)> { using type = void (*)(typename "
-    "jtn_map<A>::type...); }; "
-    "template<class R, class... A> struct jtn_params<R (*)(A...) noexcept> : jtn_params<R (*)(A...)> { }; "
-    "template<class F> __device__ char jtn_sig = 0;\n";
+    "template<class jtn_U_> struct jtn_enum; template<unsigned long jtn_S_, unsigned long jtn_A_, class jtn_T_> struct "
+    "jtn_struct; "
+    "template<class jtn_T_, bool jtn_E_, bool jtn_C_> struct jtn_map_ { using jtn_type_ = jtn_T_; }; "
+    "template<class jtn_T_> struct jtn_map_<jtn_T_, true, false> { using jtn_type_ = "
+    "jtn_enum<__underlying_type(jtn_T_)>; }; "
+    "template<class jtn_T_> struct jtn_map_<jtn_T_, false, true> { using jtn_type_ = jtn_struct<sizeof(jtn_T_), "
+    "alignof(jtn_T_), jtn_T_>; }; "
+    "template<class jtn_T_> struct jtn_map { using jtn_type_ = typename jtn_map_<jtn_T_, __is_enum(jtn_T_), "
+    "__is_class(jtn_T_) || "
+    "__is_union(jtn_T_)>::jtn_type_; }; "
+    "template<class jtn_F_> struct jtn_params; "
+    "template<class jtn_R_, class... jtn_A_> struct jtn_params<jtn_R_ (*)(jtn_A_...)> { using jtn_type_ = void "
+    "(*)(typename "
+    "jtn_map<jtn_A_>::jtn_type_...); }; "
+    "template<class jtn_R_, class... jtn_A_> struct jtn_params<jtn_R_ (*)(jtn_A_...) noexcept> : jtn_params<jtn_R_ "
+    "(*)(jtn_A_...)> { }; "
+    "template<class jtn_F_> __device__ char jtn_sig = 0;\n";
 
 char *jtn__signature_expression(const char *kernel)
 {
-    return jtn__format("&jtn_sig<typename jtn_params<decltype(&%s)>::type>", kernel);
+    return jtn__format("&jtn_sig<typename jtn_params<decltype(&%s)>::jtn_type_>", kernel);
 }
 
 /* ---------------------------------------------------------------- whole names ---- */

@@ -80,6 +80,7 @@ jtn_status jtn_unit_new(jtn_runtime *rt, const char *name, jtn_unit **out)
 static void source_deinit(jtn_source *source)
 {
     jtn__free(source->name);
+    jtn__free(source->given);
     jtn__free(source->path);
     jtn__free(source->text);
 }
@@ -130,7 +131,9 @@ jtn_status jtn_unit_add_file(jtn_unit *unit, const char *path)
 {
     if (!unit || !path || !*path)
         return jtn__fail(JTN_ERROR_ARGUMENT, "jtn_unit_add_file: unit and path must not be NULL or empty");
-    return add_source(unit, jtn__strdup(jtn__path_base(path)), jtn__path_absolute(path), NULL, 0);
+    JTN_TRY(add_source(unit, jtn__strdup(jtn__path_base(path)), jtn__path_absolute(path), NULL, 0));
+    unit->sources[unit->source_count - 1].given = jtn__strdup(path);
+    return unit->sources[unit->source_count - 1].given ? JTN_OK : JTN_ERROR_MEMORY;
 }
 
 jtn_status jtn_unit_add_text(jtn_unit *unit, const char *name, const char *text, size_t size)
@@ -241,6 +244,8 @@ jtn_status jtn__unit_copy(const jtn_unit *unit, jtn_unit **out)
                           s->text ? jtn__strndup(s->text, s->size) : NULL, s->size));
         copy->sources[i].lang = s->lang;
         copy->sources[i].id = s->id;
+        if (s->given && !(copy->sources[i].given = jtn__strdup(s->given)))
+            JTN_GO(JTN_ERROR_MEMORY);
     }
     for (size_t i = 0; i < unit->wish_count; i++)
         JTN_GO(jtn_unit_add_function(copy, unit->wishes[i].text, unit->wishes[i].doc));

@@ -11,6 +11,7 @@ typedef enum { JTN_LANG_C, JTN_LANG_CXX, JTN_LANG_CUDA } jtn_lang;
 
 typedef struct jtn_source {
     char *name;    /* what diagnostics show: a text's name, or a file's path relative to the sources' common folder */
+    char *given;   /* the path as it was given, for messages; NULL for a text */
     char *path;    /* absolute; NULL for a text */
     char *text;    /* filled at jtn_load for a file */
     size_t size;

@@ -121,7 +121,8 @@ static jtn_taken take_struct(jtn_frame *frame, PyObject *object, jtn_value *valu
 
 /* ---------------------------------------------------------------- parameters of kernels and C functions ---- */
 
-static jtn_taken take_pointer(jtn_frame *frame, PyObject *object, jtn_value *value, DLTensor *dl)
+static jtn_taken take_pointer(jtn_frame *frame, const jtn_type *wanted, PyObject *object, jtn_value *value,
+                              DLTensor *dl)
 {
     PyTypeObject *type = py_type(object);
     uint32_t flags = 0;
@@ -140,7 +141,7 @@ static jtn_taken take_pointer(jtn_frame *frame, PyObject *object, jtn_value *val
         *value = (jtn_value){.kind = JTN_DLTENSOR, .size = flags};
         value->as.dl = dl;
     }
-    if (taken == JTN_NOT_THIS && type != &PyFloat_Type && type != &PyBool_Type)
+    if (taken == JTN_NOT_THIS && type != &PyFloat_Type && type != &PyBool_Type && !wanted->dtype.bits)
         taken = take_struct(frame, object, value) == JTN_TAKEN ? (value->kind = JTN_PTR, value->size = 0, JTN_TAKEN)
                                                                : JTN_NOT_THIS;
     return taken;
@@ -153,7 +154,7 @@ jtn_taken jtn__take_param(jtn_frame *frame, const jtn_type *type, PyObject *obje
     if (type->kind == JTN_TYPE_SCALAR)
         taken = take_number(object, value, false);
     else if (type->kind == JTN_TYPE_POINTER)
-        taken = take_pointer(frame, object, value, dl);
+        taken = take_pointer(frame, type, object, value, dl);
     else if (type->kind == JTN_TYPE_STRUCT)
         taken = take_struct(frame, object, value);
     return taken;

@@ -254,7 +254,7 @@ static jtn_taken by_buffer(jtn_frame *frame, PyObject *object, DLTensor *dl, uin
         h->dims[ndim + i] = view.itemsize ? view.strides[i] / view.itemsize : 0;
     }
     *flags |= view.readonly ? JTN_TENSOR_READ_ONLY : 0;
-    return JTN_TAKEN;
+    return dl->dtype.bits ? JTN_TAKEN : JTN_NOT_THIS; /* objects, texts, records, the other byte order */
 }
 
 /* The numbers of a tuple into out; -1 with an exception. */

@@ -37,6 +37,7 @@ struct dims {
 /* A dimension from -count to count - 1 as one from 0 on. */
 JTN_RT int wrap_dim(int64_t dim, int64_t count);
 [[noreturn]] __attribute__((cold)) JTN_RT void undefined_tensor();
+[[noreturn]] __attribute__((cold)) JTN_RT void read_only_tensor();
 [[noreturn]] __attribute__((cold)) JTN_RT void wrong_scalar_type(c10::ScalarType wanted, c10::ScalarType found);
 [[noreturn]] __attribute__((cold)) JTN_RT void wrong_accessor(size_t wanted, int64_t found);
 
@@ -187,15 +188,22 @@ public:
     TensorOptions options() const;
 
     /* ---- its elements ---- */
-    void *data_ptr() const { return of().dl.data; }
-    const void *const_data_ptr() const { return data_ptr(); }
+    /* A pointer that can be written through is refused for an array that must not be written to. */
+    void *data_ptr() const
+    {
+        expect_writable();
+        return of().dl.data;
+    }
+    const void *const_data_ptr() const { return of().dl.data; }
     void *mutable_data_ptr() const { return data_ptr(); }
     template <class T> T *data_ptr() const
     {
         expect(CppTypeToScalarType<std::remove_const_t<T>>::value);
+        if constexpr (!std::is_const_v<T>)
+            expect_writable();
         return static_cast<T *>(t_->dl.data);
     }
-    template <class T> const std::remove_const_t<T> *const_data_ptr() const { return data_ptr<std::remove_const_t<T>>(); }
+    template <class T> const std::remove_const_t<T> *const_data_ptr() const { return data_ptr<const std::remove_const_t<T>>(); }
     template <class T> T *mutable_data_ptr() const { return data_ptr<T>(); }
     template <class T> T *data() const { return data_ptr<T>(); }
     template <class T, size_t N> TensorAccessor<T, N> accessor() const
@@ -265,6 +273,11 @@ private:
         DLDataType wanted = dl_type(type), found = of().dl.dtype;
         if (__builtin_expect(found.code != wanted.code || found.bits != wanted.bits || found.lanes != 1, 0))
             ::jitney::wrong_scalar_type(type, scalar_type());
+    }
+    void expect_writable() const
+    {
+        if (__builtin_expect(of().flags & JTN_TENSOR_READ_ONLY, 0))
+            ::jitney::read_only_tensor();
     }
     void expect_dims(size_t count) const
     {
