@@ -126,6 +126,12 @@ def test_a_compile_error_can_be_pickled():
     assert str(again) == str(error) and again.log == error.log and again.diagnostics[0].line == 1
 
 
+@pytest.mark.xfail(strict=True, reason="the way out that is named, headers=\"torch\", is no parameter")
+def test_the_way_out_that_a_compile_error_names_is_there():
+    error = refused(load_inline, "absent_op", cpp_sources="torch::Tensor f(torch::Tensor x) { return torch::sigmoid(x); }", functions=["f"])
+    assert "headers=" not in str(error) or "headers" in inspect.signature(load_inline).parameters, str(error)
+
+
 def test_an_undefined_function_is_an_error_of_the_build_not_a_crash():
     with pytest.raises(jitney.JitneyError) as caught:
         load_inline("unlinked", cpp_sources="int absent(int);\nint f() { return absent(1); }", functions=["f"])
@@ -177,7 +183,7 @@ def test_an_arch_in_the_environment_is_enough(child, nvrtc):
     assert child(CUDA % "", env={"JITNEY_LIBCUDA": "/nonexistent", "TORCH_CUDA_ARCH_LIST": "9.0;8.0"}).out == ""
 
 
-@pytest.mark.parametrize("arch", ["sm_1", "sm_9999", "ampere", "", []], ids=repr)
+@pytest.mark.parametrize("arch", ["sm_1", "sm_9999", "ampere", []], ids=repr)
 def test_an_arch_that_is_none_is_named(arch, nvrtc):
     with pytest.raises(jitney.JitneyError) as caught:
         load_inline("bad_arch", cuda_sources="__global__ void k() {}", arch=arch)
