@@ -153,7 +153,7 @@ static size_t directive(const jtn_lexer *l)
         if (peek(l, n) == '/' && (peek(l, n + 1) == '*' || peek(l, n + 1) == '/'))
             n += space(&inner);
         else if (peek(l, n) == '"')
-            n += quoted(l, n);
+            n = quoted(l, n);
         else
             n += splice_at(l, n) ? splice_at(l, n) : 1;
     }
