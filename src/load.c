@@ -32,6 +32,7 @@ typedef struct jtn_loading {
     jtn_list roots;
     jtn_digest k1;
     jtn_buf material;
+    bool no_cxx; /* there is no host compiler: what is cached can be loaded, nothing can be built */
 } jtn_loading;
 
 /* One per thread, made when the thread first builds and freed when it ends. */
@@ -159,7 +160,7 @@ static jtn_status make_key(jtn_loading *load)
     jtn_key_facts facts = {.library = &rt->identity, .arch = load->arch};
 
     if (load->plan.needs_host) {
-        JTN_TRY(jtn__runtime_cxx(rt));
+        JTN_TRY(jtn__runtime_cxx(rt, &load->no_cxx));
         facts.cxx = &rt->cxx_identity;
     }
     if (load->plan.needs_device) {
@@ -377,7 +378,15 @@ static jtn_status build_and_store(jtn_loading *load, jtn_module **out)
     if (never && strcmp(never, "never") == 0)
         return jtn__fail(JTN_ERROR_CACHE, "\"%s\" is not in the cache and JITNEY_COMPILE=never forbids to compile it",
                          load->unit->name);
+    if (load->no_cxx) {
+        jtn_cxx *cxx = NULL;
+
+        JTN_TRY(jtn__cxx_find(&cxx)); /* says where was looked, and what to do */
+        jtn__cxx_free(cxx);
+    }
     JTN_TRY(run_build(load, &output));
+    if (load->plan.needs_host)
+        jtn__runtime_remember_cxx(load->rt);
     JTN_GO(jtn__cache_put(load->rt->cache, &load->k1, &output.deps, load->unit->base_name,
                           (jtn_view){output.file.data, output.file.size},
                           (jtn_view){output.payload.data, output.payload.size},

@@ -236,12 +236,51 @@ jtn_status jtn__runtime_nvrtc(jtn_runtime *rt)
     return status;
 }
 
-static jtn_status open_cxx(jtn_runtime *rt)
+/* Under which a host compiler is remembered: what was asked for. */
+static void cxx_name(jtn_digest *out)
+{
+    jtn_hash hash;
+
+    jtn__hash_init(&hash, NULL);
+    jtn__hash_text(&hash, "JITNEY_CXX", getenv("JITNEY_CXX"));
+    jtn__hash_text(&hash, "CXX", getenv("CXX"));
+    jtn__hash_final(&hash, out);
+}
+
+/* Where there is no compiler, the one that filled the cache stands in the key: what it built is loaded, and only what would have to be
+ * built fails. */
+static bool last_cxx(jtn_runtime *rt, jtn_digest *out)
+{
+    jtn_digest name;
+    jtn_buf bytes;
+    bool found = false;
+
+    cxx_name(&name);
+    jtn__buf_init(&bytes, 4096);
+    found = jtn__memo_get(rt->cache, "compiler", &name, &bytes, &found) == JTN_OK && found && bytes.size == sizeof *out;
+    if (found)
+        memcpy(out, bytes.data, sizeof *out);
+    jtn__buf_deinit(&bytes);
+    return found;
+}
+
+void jtn__runtime_remember_cxx(jtn_runtime *rt)
+{
+    jtn_digest name;
+
+    cxx_name(&name);
+    jtn__memo_put(rt->cache, "compiler", &name, (jtn_view){(const char *)&rt->cxx_identity, sizeof rt->cxx_identity});
+}
+
+static jtn_status open_cxx(jtn_runtime *rt, bool *absent)
 {
     jtn_cxx *cxx = NULL;
-    jtn_status status;
+    jtn_status status = jtn__cxx_find(&cxx);
 
-    JTN_TRY(jtn__cxx_find(&cxx));
+    *absent = status == JTN_ERROR_TOOL && last_cxx(rt, &rt->cxx_identity);
+    if (*absent)
+        return JTN_OK;
+    JTN_GO(status);
     JTN_GO(jtn__cxx_identity(cxx, rt->cache, &rt->cxx_identity));
     rt->cxx = cxx;
     return JTN_OK;
@@ -250,12 +289,13 @@ out:
     return status;
 }
 
-jtn_status jtn__runtime_cxx(jtn_runtime *rt)
+jtn_status jtn__runtime_cxx(jtn_runtime *rt, bool *absent)
 {
     jtn_status status;
 
     pthread_mutex_lock(&rt->lock);
-    status = rt->cxx ? JTN_OK : open_cxx(rt);
+    *absent = false;
+    status = rt->cxx ? JTN_OK : open_cxx(rt, absent);
     pthread_mutex_unlock(&rt->lock);
     return status;
 }

@@ -33,7 +33,10 @@ jtn_runtime *jtn__runtime(void);
 
 /* The compilers, found on first use, with their identities (memoised in the cache: a warm call opens neither). */
 jtn_status jtn__runtime_nvrtc(jtn_runtime *rt);
-jtn_status jtn__runtime_cxx(jtn_runtime *rt);
+/* absent: there is no host compiler; its identity is that of the one that was there last, for looking up only. */
+jtn_status jtn__runtime_cxx(jtn_runtime *rt, bool *absent);
+/* After a build: this compiler filled the cache. */
+void jtn__runtime_remember_cxx(jtn_runtime *rt);
 
 /* A module of that first key that is loaded already, retained; NULL when there is none. */
 jtn_module *jtn__runtime_find(jtn_runtime *rt, const jtn_digest *k1);

@@ -69,28 +69,68 @@ static bool holds(const jtn_list *entries, const char *name)
     return false;
 }
 
-/* The text compiles by itself: ask again, for what is really there, and if that is refused too take it without types. */
+/* Which of names can be asked for: each alone, for one that cannot spoils the rest. */
+static jtn_status keep_askable(jtn_device_work *work, const jtn_list *names, bool kernels, jtn_list *out)
+{
+    jtn_status status = JTN_OK;
+
+    for (size_t i = 0; i < names->count && status == JTN_OK; i++) {
+        jtn_list one = {0};
+        jtn_findings findings = {0};
+        jtn_device_result result = {0};
+
+        status = jtn__list_add(&one, names->items[i]);
+        if (status == JTN_OK &&
+            compile_with(work, kernels ? &one : NULL, kernels ? NULL : &one, &result, &findings) == JTN_OK)
+            status = jtn__list_add(out, names->items[i]);
+        jtn__device_result_deinit(&result);
+        jtn__findings_deinit(&findings);
+        jtn__list_deinit(&one);
+    }
+    return status;
+}
+
+static void replace_list(jtn_list *list, jtn_list *by)
+{
+    jtn__list_deinit(list);
+    *list = *by;
+    *by = (jtn_list){0};
+}
+
+/* The text compiles by itself: ask again, for what is really there; then, for what can be asked for alone. */
 static jtn_status recover(jtn_device_work *work, jtn_device_result *plain)
 {
     jtn_findings findings = {0};
-    jtn_list entries = {0};
+    jtn_list entries = {0}, kernels = {0}, globals = {0};
     jtn_status status = jtn__image_entries(plain->image, plain->image_size, &entries);
 
     for (size_t i = 0; status == JTN_OK && i < work->survey->kernels.count; i++)
         if (holds(&entries, work->survey->kernels.items[i]))
             status = jtn__list_add(&work->kernels, work->survey->kernels.items[i]);
-    jtn__list_deinit(&entries);
-    JTN_TRY(status);
-    if (compile_with(work, &work->kernels, &work->globals, &work->result, &findings) != JTN_OK) {
-        jtn__findings_deinit(&findings);
-        jtn__list_deinit(&work->kernels);
-        jtn__list_deinit(&work->globals);
-        work->result = *plain;
-        *plain = (jtn_device_result){0};
-        return JTN_OK;
+    JTN_GO(status);
+    if (compile_with(work, &work->kernels, &work->globals, &work->result, &findings) == JTN_OK) {
+        take_findings(work, &findings);
+        goto out;
     }
-    take_findings(work, &findings);
-    return JTN_OK;
+    jtn__findings_deinit(&findings);
+    JTN_GO(keep_askable(work, &work->kernels, true, &kernels));
+    JTN_GO(keep_askable(work, &work->globals, false, &globals));
+    replace_list(&work->kernels, &kernels);
+    replace_list(&work->globals, &globals);
+    if (compile_with(work, &work->kernels, &work->globals, &work->result, &findings) == JTN_OK) {
+        take_findings(work, &findings);
+        goto out;
+    }
+    jtn__list_deinit(&work->kernels);
+    jtn__list_deinit(&work->globals);
+    work->result = *plain;
+    *plain = (jtn_device_result){0};
+out:
+    jtn__findings_deinit(&findings);
+    jtn__list_deinit(&entries);
+    jtn__list_deinit(&kernels);
+    jtn__list_deinit(&globals);
+    return status;
 }
 
 static jtn_status first_compile(jtn_device_work *work, const jtn_list *instances)
