@@ -157,7 +157,7 @@ bool jtn__op_accepts(const jtn_op_type *type, const jtn_value *value)
     case JTN_OP_NONE:
         return value->kind == JTN_NONE;
     case JTN_OP_BOOL:
-        return value->kind == JTN_BOOL;
+        return value->kind == JTN_BOOL || (value->kind == JTN_INT && (value->as.i == 0 || value->as.i == 1));
     case JTN_OP_INT:
         return fits_int(type, value);
     case JTN_OP_UINT:

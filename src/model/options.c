@@ -133,7 +133,6 @@ static const struct {
     {"-Xcudafe", EQUALS | NEXT, TO_NOTHING, "NVRTC has no front end of its own to tell"},
     {"-source-in-ptx", NO_VALUE, TO_NOTHING, "PTX is not shown"},
     {"-src-in-ptx", NO_VALUE, TO_NOTHING, "PTX is not shown"},
-    {"-line-info", NO_VALUE, TO_NVRTC_PLAIN, "--generate-line-info"},
     {"-Xlinker", EQUALS | NEXT, TO_LINK, NULL},
     {"-linker-options", EQUALS | NEXT, TO_LINK, NULL},
     {"-l", JOINED, TO_LINK, "-l"},
@@ -353,6 +352,22 @@ static size_t find(const char *word, bool has_next)
     return best;
 }
 
+/* "-line-info" is "-lineinfo" mistyped, not the library "ine-info". */
+static bool is_mistyped(const char *word)
+{
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        const char *a = word, *b = table[i].spelling;
+
+        do {
+            a += strspn(a, "-");
+            b += strspn(b, "-");
+        } while (*a && *a == *b && a++ && b++);
+        if (!*a && !*b && strlen(table[i].spelling) > 3)
+            return true;
+    }
+    return false;
+}
+
 jtn_status jtn__options_device(const jtn_list *args, jtn_device_options *out)
 {
     jtn_device_options options = {0};
@@ -364,7 +379,8 @@ jtn_status jtn__options_device(const jtn_list *args, jtn_device_options *out)
         size_t entry = find(word, has_next);
         const char *value;
 
-        if (entry == TABLE_SIZE) {
+        if (entry == TABLE_SIZE || (match(word, table[entry].spelling)[0] &&
+                                    match(word, table[entry].spelling)[0] != '=' && is_mistyped(word))) {
             status = refuse(word, has_next);
             goto out;
         }

@@ -99,6 +99,24 @@ static jtn_taken take_str(jtn_frame *frame, PyObject *object, jtn_value *value)
     return JTN_TAKEN;
 }
 
+/* A std::string takes a str, as UTF-8, and bytes as they are. */
+static jtn_taken take_text(jtn_frame *frame, PyObject *object, jtn_value *value)
+{
+    unsigned long flags = PyType_GetFlags(py_type(object));
+    Py_ssize_t size;
+    char *bytes;
+
+    if (flags & Py_TPFLAGS_UNICODE_SUBCLASS)
+        return take_str(frame, object, value);
+    if (!(flags & Py_TPFLAGS_BYTES_SUBCLASS))
+        return JTN_NOT_THIS;
+    if (PyBytes_AsStringAndSize(object, &bytes, &size) != 0)
+        return JTN_PY_ERROR;
+    *value = (jtn_value){.kind = JTN_STR, .size = (uint32_t)size};
+    value->as.s = bytes;
+    return JTN_TAKEN;
+}
+
 /* A struct by value: any object with a buffer of its bytes (bytes, ctypes structures, NumPy's structured scalars). */
 static jtn_taken take_struct(jtn_frame *frame, PyObject *object, jtn_value *value)
 {
@@ -170,7 +188,7 @@ void jtn__describe_object(jtn_frame *frame, PyObject *object, jtn_value *value, 
         return;
     }
     if (py_type(object) == &PyFloat_Type || py_type(object) == &PyLong_Type || py_type(object) == &PyBool_Type)
-        taken = take_number(object, value, false) == JTN_PY_ERROR ? JTN_NOT_THIS : JTN_TAKEN;
+        taken = take_number(object, value, false);
     else if (py_type(object) == &PyUnicode_Type)
         taken = take_str(frame, object, value);
     else if (jtn__take_tensor(frame, object, dl, &flags) == JTN_TAKEN) {
@@ -273,8 +291,7 @@ jtn_taken jtn__take_op(jtn_frame *frame, const jtn_op_type *type, PyObject *obje
     case JTN_OP_BOOL:
         return accepted(type, take_number(object, value, frame->strict), value);
     case JTN_OP_STR:
-        return PyType_GetFlags(py_type(object)) & Py_TPFLAGS_UNICODE_SUBCLASS ? take_str(frame, object, value)
-                                                                              : JTN_NOT_THIS;
+        return take_text(frame, object, value);
     case JTN_OP_OPTIONAL:
         if (object != Py_None)
             return jtn__take_op(frame, &type->inner[0], object, value);

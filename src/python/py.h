@@ -105,7 +105,7 @@ PY PyObject *PyUnicode_FromString(const char *text);
 PY PyObject *PyUnicode_InternFromString(const char *text);
 PY const char *PyUnicode_AsUTF8AndSize(PyObject *object, Py_ssize_t *size);
 PY int PyUnicode_Compare(PyObject *a, PyObject *b);
-PY PyObject *PyBytes_FromStringAndSize(const char *bytes, Py_ssize_t size);
+PY int PyBytes_AsStringAndSize(PyObject *object, char **bytes, Py_ssize_t *size);
 
 PY PyObject *PyTuple_New(Py_ssize_t size);
 PY Py_ssize_t PyTuple_Size(PyObject *tuple);

@@ -199,7 +199,6 @@ def test_a_warm_load_prints_nothing(child):
     assert (done.out.split(), done.err) == (["disk", "1"], ""), done
 
 
-@pytest.mark.xfail(strict=True, reason="a warm load looks for the host compiler, which is part of the key")
 def test_a_warm_load_needs_no_compiler(child, no_compiler):
     run(child, ONE)
     done = run(child, ONE, env={"JITNEY_COMPILE": "never", **no_compiler})

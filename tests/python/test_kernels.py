@@ -194,7 +194,7 @@ def test_flags_that_people_write_are_taken(nvrtc, flags):
 
 
 @pytest.mark.parametrize("wrong, nearest", [("--use_fast_maths", "use_fast_math"), ("-maxregcount=64", "maxrregcount"), ("--fmadd=false", "fmad"),
-                                            pytest.param("-line-info", "lineinfo", marks=pytest.mark.xfail(strict=True, reason="taken for -l of a library \"ine-info\""))])
+                                            ("-line-info", "lineinfo")])
 def test_an_unknown_flag_is_an_error_that_names_the_nearest(nvrtc, wrong, nearest):
     with pytest.raises(jitney.ArgumentError) as caught:
         kernels("__global__ void k(int n) {}", "flags", extra_cuda_cflags=["-O3", wrong])

@@ -11,8 +11,7 @@ namespace jitney {
 /* In: `in` gives a T (or a `storage` that converts to T and lives as long as the call). Out: `out` writes *v.
  * node spells the type. */
 template <class T> struct caster {
-    static_assert(sizeof(T) == 0, "this C++ type cannot cross to Python through Jitney's own headers; headers=\"torch\" "
-                                  "compiles against torch's");
+    static_assert(sizeof(T) == 0, "this C++ type cannot cross to Python through Jitney's own headers: docs/usage.md lists those that can");
 };
 
 /* A type's text as a tree: "list", {"tensor"}. */
