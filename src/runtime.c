@@ -236,15 +236,10 @@ jtn_status jtn__runtime_nvrtc(jtn_runtime *rt)
     return status;
 }
 
-/* Under which a host compiler is remembered: what was asked for. */
+/* The one name under which the host compiler that filled the cache last is remembered. */
 static void cxx_name(jtn_digest *out)
 {
-    jtn_hash hash;
-
-    jtn__hash_init(&hash, NULL);
-    jtn__hash_text(&hash, "JITNEY_CXX", getenv("JITNEY_CXX"));
-    jtn__hash_text(&hash, "CXX", getenv("CXX"));
-    jtn__hash_final(&hash, out);
+    jtn__digest_of("host compiler", 13, out);
 }
 
 /* Where there is no compiler, the one that filled the cache stands in the key: what it built is loaded, and only what would have to be
