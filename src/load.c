@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "build.h"
@@ -64,14 +65,6 @@ static jtn_findings *findings_renew(void)
     if (findings)
         *findings = (jtn_findings){0};
     return findings;
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---------------------------------------------------------------- architecture ---- */
@@ -348,7 +341,7 @@ static jtn_status run_build(jtn_loading *load, jtn_build_output *output)
     };
     jtn_progress progress;
     jtn_findings *findings = findings_renew();
-    double begin = now();
+    double begin = jtn__now_s();
     jtn_status status;
     char *summary;
 
@@ -356,9 +349,9 @@ static jtn_status run_build(jtn_loading *load, jtn_build_output *output)
         return JTN_ERROR_MEMORY;
     progress_begin(&progress, load->unit);
     status = jtn__build(&input, output, findings);
-    progress_end(&progress, now() - begin, status);
+    progress_end(&progress, jtn__now_s() - begin, status);
     if (status == JTN_OK)
-        jtn__log(JTN_LOG_INFO, "jitney: %s: compiled in %.3f s", load->unit->name, now() - begin);
+        jtn__log(JTN_LOG_INFO, "jitney: %s: compiled in %.3f s", load->unit->name, jtn__now_s() - begin);
     if (name_as_given(load->unit, findings) != JTN_OK)
         return JTN_ERROR_MEMORY;
     if (status == JTN_ERROR_COMPILE && findings->count && (summary = jtn__findings_summary(findings, 3))) {

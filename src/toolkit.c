@@ -34,12 +34,6 @@ static void settings_digest(const char *search_path, jtn_digest *out)
 
 /* ---------------------------------------------------------------- believing ---- */
 
-static void get_raw(jtn_reader *r, void *out, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        ((unsigned char *)out)[i] = jtn__get_u8(r);
-}
-
 static char *get_path(jtn_reader *r)
 {
     jtn_view text = jtn__get_bytes(r);
@@ -53,7 +47,7 @@ static bool is_as_it_was(jtn_reader *r)
     jtn_view text = jtn__get_bytes(r);
     jtn_file_id then, now = {0};
 
-    get_raw(r, &then, sizeof then);
+    jtn__get_raw(r, &then, sizeof then);
     if (r->bad || text.size >= sizeof path)
         return false;
     memcpy(path, text.data, text.size);
@@ -73,8 +67,8 @@ static bool believe(jtn_view bytes, jtn_toolkit *out)
     for (uint32_t i = 0; i < count; i++)
         if (!is_as_it_was(&r))
             return false;
-    get_raw(&r, &out->nvrtc_identity, sizeof out->nvrtc_identity);
-    get_raw(&r, &out->headers_identity, sizeof out->headers_identity);
+    jtn__get_raw(&r, &out->nvrtc_identity, sizeof out->nvrtc_identity);
+    jtn__get_raw(&r, &out->headers_identity, sizeof out->headers_identity);
     path = get_path(&r);
     count = jtn__get_count(&r, 8);
     for (uint32_t i = 0; i < count && !r.bad; i++)

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/clock.h"
 
 /* Waiters look again this often: short against a compile, and no load worth mentioning. */
 #define POLL_US 5000
@@ -30,14 +30,6 @@ static int try_lock(int fd)
 static bool is_held_by_another(int error)
 {
     return error == EAGAIN || error == EACCES || error == EWOULDBLOCK || error == EINTR;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void write_holder(int fd)
@@ -64,14 +56,14 @@ void jtn__lock_take(const char *path, int wait_ms, void (*waiting)(void *arg, co
                     jtn_lock *out)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int64_t begin = now_ms();
+    int64_t begin = jtn__now_ms();
     bool told = !waiting;
 
     out->fd = -1;
     if (fd < 0)
         return;
     while (try_lock(fd) != 0) {
-        int64_t waited = now_ms() - begin;
+        int64_t waited = jtn__now_ms() - begin;
 
         if (!is_held_by_another(errno) || waited >= wait_ms) {
             close(fd);

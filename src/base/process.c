@@ -3,6 +3,7 @@
  * The child leads a process group of its own, so that a kill reaches what a compiler driver started. Everything this library
  * opens is close-on-exec; the child gets an empty standard input and one pipe for what it prints. */
 #include "base/process.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -168,14 +168,6 @@ jtn_status jtn__process_start(char *const argv[], const char *cwd, jtn_process *
 
 /* ---------------------------------------------------------------- ending ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* -1: nobody can know, because this process ignores SIGCHLD and the kernel has thrown the answer away. */
 static int reap(pid_t pid)
 {
@@ -225,11 +217,11 @@ static int drain(int fd, jtn_buf *output)
 /* The rest of the output. False when the time is over. */
 static bool collect(jtn_process *process, int timeout_ms, jtn_buf *output)
 {
-    int64_t until = timeout_ms < 0 ? INT64_MAX : now_ms() + timeout_ms;
+    int64_t until = timeout_ms < 0 ? INT64_MAX : jtn__now_ms() + timeout_ms;
     struct pollfd poller = {process->fd, POLLIN, 0};
 
     for (;;) {
-        int64_t left = until - now_ms();
+        int64_t left = until - jtn__now_ms();
         bool ended = has_ended(process->pid); /* asked first: what it wrote before its end is in the pipe by now */
         int ready = poll(&poller, 1, ended ? 0 : left < LOOK_MS ? (left < 0 ? 0 : (int)left) : LOOK_MS);
 

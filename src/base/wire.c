@@ -89,6 +89,16 @@ jtn_view jtn__get_bytes(jtn_reader *r)
     return bytes ? (jtn_view){(const char *)bytes, (size_t)size} : (jtn_view){"", 0};
 }
 
+void jtn__get_raw(jtn_reader *r, void *out, size_t size)
+{
+    const unsigned char *bytes = take(r, size);
+
+    if (bytes)
+        memcpy(out, bytes, size);
+    else
+        memset(out, 0, size);
+}
+
 uint32_t jtn__get_count(jtn_reader *r, size_t min_size)
 {
     uint32_t count = jtn__get_u32(r);

@@ -22,6 +22,7 @@ uint8_t jtn__get_u8(jtn_reader *r);
 uint32_t jtn__get_u32(jtn_reader *r);
 uint64_t jtn__get_u64(jtn_reader *r);
 jtn_view jtn__get_bytes(jtn_reader *r);
+void jtn__get_raw(jtn_reader *r, void *out, size_t size); /* bytes without a length; zeros when bad */
 /* A count of things that each take at least min_size bytes: bad when the rest of the input cannot hold them. */
 uint32_t jtn__get_count(jtn_reader *r, size_t min_size);
 

@@ -67,16 +67,6 @@ jtn_status jtn__manifest_encode(const jtn_digest *k1, const jtn_manifest *manife
 
 /* ---------------------------------------------------------------- reading ---- */
 
-static void get_raw(jtn_reader *r, void *out, size_t size)
-{
-    if (r->bad || size > r->size - r->at) {
-        r->bad = 1;
-        return; /* out is zero from its allocation */
-    }
-    memcpy(out, r->data + r->at, size);
-    r->at += size;
-}
-
 static jtn_status get_text(jtn_reader *r, char **out)
 {
     jtn_view text = jtn__get_bytes(r);
@@ -95,7 +85,7 @@ static jtn_status get_dep(jtn_reader *r, jtn_dep *dep)
     flags = jtn__get_u8(r);
     dep->absent = flags & FLAG_ABSENT;
     dep->system = flags & FLAG_SYSTEM;
-    get_raw(r, dep->digest.bytes, sizeof dep->digest.bytes);
+    jtn__get_raw(r, dep->digest.bytes, sizeof dep->digest.bytes);
     dep->id.device = jtn__get_u64(r);
     dep->id.inode = jtn__get_u64(r);
     dep->id.size = jtn__get_u64(r);
@@ -108,7 +98,7 @@ static jtn_status get_result(jtn_reader *r, jtn_result *result)
 {
     uint32_t count;
 
-    get_raw(r, result->k2.bytes, sizeof result->k2.bytes);
+    jtn__get_raw(r, result->k2.bytes, sizeof result->k2.bytes);
     JTN_TRY(get_text(r, &result->name));
     if (strchr(result->name, '/') || result->name[0] == '.')
         r->bad = 1; /* it becomes a file name */

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "compile/nvrtc_private.h"
 #include "compile/signature.h"
@@ -344,14 +344,6 @@ out:
     return status;
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const char *text, jtn_device_result *out,
                           jtn_findings *findings)
 {
@@ -362,11 +354,11 @@ static jtn_status compile(jtn_nvrtc *nvrtc, const jtn_device_job *job, const cha
 
     JTN_TRY(open_library(nvrtc));
     JTN_TRY(check_arch(nvrtc, job->arch));
-    begin = now();
+    begin = jtn__now_s();
     status = make_options(job, &options);
     while (status == JTN_OK && retry)
         status = run(&nvrtc->api, job, text, &options, out, findings, &retry);
-    out->seconds = now() - begin;
+    out->seconds = jtn__now_s() - begin;
     jtn__list_deinit(&options);
     return status;
 }

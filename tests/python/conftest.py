@@ -1,4 +1,4 @@
-"""One cache for all tests of a session, made before jitney is imported; what tests share."""
+"""One cache for all tests of a run, made before jitney is imported; what tests share."""
 import os
 import pathlib
 import shutil
