@@ -100,6 +100,19 @@ static jtn_status arch_of_gpu(char **out)
                             "JTN_OPTION_ARCH, or JITNEY_ARCH=sm_90) to compile without one");
 }
 
+static jtn_status check_target(const jtn_loading *load)
+{
+    const char *target = load->unit->target ? load->unit->target : getenv("JITNEY_TARGET");
+
+    if (!load->plan.needs_device || !target || !*target || strcmp(target, "cuda") == 0)
+        return JTN_OK;
+    return jtn__fail(
+        JTN_ERROR_UNSUPPORTED,
+        "%s holds kernels, and the target is \"%.40s\": kernels run on \"cuda\" only so far; unset JITNEY_TARGET or "
+        "name target=\"cuda\"",
+        load->unit->name, target);
+}
+
 /* The unit's wish, nvcc's -arch or -gencode, the environment, the GPU: in this order. */
 static jtn_status choose_arch(jtn_loading *load)
 {
@@ -155,6 +168,7 @@ static jtn_status make_key(jtn_loading *load)
     if (load->plan.needs_host) {
         JTN_TRY(jtn__runtime_cxx(rt, &load->no_cxx));
         facts.cxx = &rt->cxx_identity;
+        facts.host_abi = rt->host_abi[0] ? rt->host_abi : NULL;
     }
     if (load->plan.needs_device) {
         JTN_TRY(jtn__runtime_nvrtc(rt));
@@ -171,6 +185,7 @@ static jtn_status loading_init(jtn_runtime *rt, const jtn_unit *unit, jtn_loadin
     JTN_TRY(jtn__unit_copy(unit, &load->unit));
     JTN_TRY(jtn__unit_read(load->unit));
     JTN_TRY(jtn__plan(load->unit, &load->plan));
+    JTN_TRY(check_target(load));
     JTN_TRY(choose_arch(load));
     JTN_TRY(collect_roots(load));
     return make_key(load);

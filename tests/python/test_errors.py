@@ -317,3 +317,12 @@ def test_the_doctor_says_what_it_found(child):
 def test_errors_are_also_pythons_own_kinds():
     for kind, also in ((jitney.ArgumentError, TypeError), (jitney.NotFoundError, LookupError), (jitney.UnsupportedError, NotImplementedError)):
         assert issubclass(kind, also) and issubclass(kind, jitney.JitneyError)
+
+
+def test_kernels_for_the_host_are_refused_not_compiled_for_the_gpu(nvrtc, monkeypatch):
+    source = "__global__ void k(int n) {}"
+    for refused_call in (lambda: load_inline("host_target", cuda_sources=source, arch="sm_90", target="host"),
+                         lambda: (monkeypatch.setenv("JITNEY_TARGET", "host"), load_inline("host_target", cuda_sources=source, arch="sm_90"))):
+        with pytest.raises(jitney.UnsupportedError) as caught:
+            refused_call()
+        assert "JITNEY_TARGET" in str(caught.value), str(caught.value)
