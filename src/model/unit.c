@@ -127,6 +127,12 @@ static jtn_status add_source(jtn_unit *unit, char *name, char *path, char *text,
     return JTN_OK;
 }
 
+/* Bytes of a byte order mark, which some editors put first and NVRTC does not take. */
+static size_t mark_size(const char *text, size_t size)
+{
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 jtn_status jtn_unit_add_file(jtn_unit *unit, const char *path)
 {
     if (!unit || !path || !*path)
@@ -138,6 +144,8 @@ jtn_status jtn_unit_add_file(jtn_unit *unit, const char *path)
 
 jtn_status jtn_unit_add_text(jtn_unit *unit, const char *name, const char *text, size_t size)
 {
+    size_t mark;
+
     if (!unit || !name || !*name || !text)
         return jtn__fail(JTN_ERROR_ARGUMENT,
                          "jtn_unit_add_text: unit, name and text must not be NULL, nor the name empty");
@@ -149,7 +157,8 @@ jtn_status jtn_unit_add_text(jtn_unit *unit, const char *name, const char *text,
     if (memchr(text, 0, size))
         return jtn__fail(JTN_ERROR_ARGUMENT, "the source \"%.200s\" holds a NUL byte at offset %zu; it is no text",
                          name, (size_t)((const char *)memchr(text, 0, size) - text));
-    return add_source(unit, jtn__strdup(name), NULL, jtn__strndup(text, size), size);
+    mark = mark_size(text, size);
+    return add_source(unit, jtn__strdup(name), NULL, jtn__strndup(text + mark, size - mark), size - mark);
 }
 
 jtn_status jtn_unit_add_function(jtn_unit *unit, const char *function, const char *doc)
@@ -319,8 +328,13 @@ static jtn_status read_source(jtn_source *source)
                            source->path);
     if (status == JTN_OK && text.size && memchr(text.data, 0, text.size))
         status = jtn__fail(JTN_ERROR_ARGUMENT, "the source \"%s\" holds a NUL byte; it is no text", source->path);
-    if (status == JTN_OK && !(source->text = jtn__buf_take(&text, &source->size)))
-        status = JTN_ERROR_MEMORY;
+    if (status == JTN_OK) {
+        size_t mark = mark_size(text.data, text.size);
+
+        source->size = text.size - mark;
+        source->text = jtn__strndup(text.data + mark, source->size);
+        status = source->text ? JTN_OK : JTN_ERROR_MEMORY;
+    }
     jtn__buf_deinit(&text);
     return status;
 }

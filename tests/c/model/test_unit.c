@@ -68,6 +68,17 @@ static void texts_that_are_none_are_refused(void **state)
     jtn_unit_free(unit);
 }
 
+static void a_byte_order_mark_is_no_part_of_a_text(void **state)
+{
+    jtn_unit *unit;
+
+    assert_int_equal(jtn_unit_new(rt, "m", &unit), JTN_OK);
+    assert_int_equal(jtn_unit_add_text(unit, "a.c", "\xef\xbb\xbfint x;", JTN_WHOLE), JTN_OK);
+    assert_string_equal(unit->sources[0].text, "int x;");
+    assert_int_equal(unit->sources[0].size, 6);
+    jtn_unit_free(unit);
+}
+
 static void functions_are_names_or_prototypes(void **state)
 {
     jtn_unit *unit;
@@ -146,6 +157,7 @@ int main(void)
         cmocka_unit_test(names_are_python_identifiers),
         cmocka_unit_test(languages_follow_the_names),
         cmocka_unit_test(texts_that_are_none_are_refused),
+        cmocka_unit_test(a_byte_order_mark_is_no_part_of_a_text),
         cmocka_unit_test(functions_are_names_or_prototypes),
         cmocka_unit_test(options_are_checked_where_they_are_given),
         cmocka_unit_test(files_are_named_from_their_common_folder),
